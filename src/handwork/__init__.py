@@ -1,0 +1,1 @@
+"""Handwork: a general-purpose AI agent (the public names)."""

@@ -1,0 +1,188 @@
+"""Every error that Handwork raises on purpose.
+
+HandworkError
+├── ConfigError                 a setting, file or argument is wrong: fix it and start again
+│   └── NoModelError            no model is configured, no key is set and none was found
+├── ModelError                  the model's provider (or the way to it) failed
+│   ├── AuthenticationError     401: the key is missing or wrong
+│   ├── PermissionDeniedError   403: the key may not do this
+│   ├── ModelNotFoundError      404: no such model or address
+│   ├── BadRequestError         400, 422: the provider refuses the request itself
+│   │   └── TokenLimitExceeded  the request is larger than the model's context window
+│   ├── ContentFilterError      a refusal or a content filter in place of an answer
+│   ├── QuotaError              no money or quota left: waiting does not help
+│   ├── ScriptExhausted         the scripted model was asked more often than it has answers
+│   └── TransientModelError     asking again may help; the retry wrapper does
+│       ├── RateLimitError      429
+│       ├── OverloadedError     503, 529
+│       ├── ServerError         any other 5xx
+│       ├── ModelConnectionError  no connection, or it was reset
+│       ├── ModelTimeoutError   nothing came within the time limit (or 408)
+│       └── BrokenStreamError   the stream ended without a terminal event, or held no sense
+├── ToolError                   a tool's own failure: becomes an observation that the model reads
+├── Waiting                     a question or an approval has no human at the door (headless)
+├── BudgetExceeded              the budget (USD or tokens) of the session tree is spent
+├── RunFailed                   RunResult.raise_for_status(): the run ended without finishing
+├── SandboxError                the place where tools run failed
+│   └── SandboxUnavailable      it cannot be started on this machine
+└── JournalError                the journal cannot be read or written
+    ├── SessionBusy             another process or agent writes to the session now
+    ├── SessionNotFound         no session of that id
+    └── JournalCorrupt          the store's file is damaged
+"""
+
+from __future__ import annotations
+
+
+class HandworkError(Exception):
+    """Base of all. The message says what was tried, what happened and what to do next."""
+
+
+class ConfigError(HandworkError):
+    """A setting, a configuration file or an argument is wrong."""
+
+
+class NoModelError(ConfigError):
+    """No model is configured and none was found."""
+
+
+class ModelError(HandworkError):
+    """A request to a model failed.
+
+    Args:
+        message: what happened, without any key.
+        provider: the provider's name (`openai`), '' if unknown.
+        model: the model's name at the provider, '' if unknown.
+        hint: what the user can do about it.
+        status: the HTTP status, if there was an answer.
+        retry_after: seconds that the provider asks us to wait, if it said so.
+    """
+
+    message_default = "the request failed"
+    hint_default = ""
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        provider: str = "",
+        model: str = "",
+        hint: str = "",
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.provider, self.model, self.status, self.retry_after = provider, model, status, retry_after
+        self.hint = hint or self.hint_default
+        where = ":".join(part for part in (provider, model) if part)
+        message = message or self.message_default
+        text = f"{where}: {message}" if where else message
+        super().__init__(f"{text} – {self.hint}" if self.hint else text)
+
+
+class AuthenticationError(ModelError):
+    hint_default = "check the API key ([llm] api_key, or the provider's environment variable)"
+
+
+class PermissionDeniedError(ModelError):
+    hint_default = "this key may not use that model or feature: ask the provider, or choose another model"
+
+
+class ModelNotFoundError(ModelError):
+    hint_default = "check the model's name and the base URL"
+
+
+class BadRequestError(ModelError):
+    pass
+
+
+class TokenLimitExceeded(BadRequestError):
+    """The request does not fit into the model's context window.
+
+    A user's own model may raise it bare (`TokenLimitExceeded()`) or as the `__cause__` of another exception (CONTRACT B18).
+    """
+
+    message_default = "the context window is exceeded"
+
+
+class ContentFilterError(ModelError):
+    hint_default = "the provider declined to answer; rephrase the task or choose another model"
+
+
+class QuotaError(ModelError):
+    hint_default = "the account has no credit or quota left: top it up, or choose another provider"
+
+
+class ScriptExhausted(ModelError):
+    pass
+
+
+class TransientModelError(ModelError):
+    """Asking again may help."""
+
+
+class RateLimitError(TransientModelError):
+    hint_default = "too many requests: wait, or ask the provider for a higher limit"
+
+
+class OverloadedError(TransientModelError):
+    hint_default = "the provider is overloaded: try again later, or choose another model"
+
+
+class ServerError(TransientModelError):
+    hint_default = "the provider failed: try again later"
+
+
+class ModelConnectionError(TransientModelError):
+    hint_default = "check the base URL, the network and the proxy"
+
+
+class ModelTimeoutError(TransientModelError):
+    hint_default = "the provider did not answer in time: try again later, or choose another model"
+
+
+class BrokenStreamError(TransientModelError):
+    hint_default = "the answer broke off: try again"
+
+
+class ToolError(HandworkError):
+    """Raised inside a tool: becomes a result with this error, which the model reads."""
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+        super().__init__(message)
+
+
+class Waiting(HandworkError):
+    """A question or an approval needs a human and nobody is there; the run ends as `waiting`."""
+
+
+class BudgetExceeded(HandworkError):
+    """The budget of the session tree is spent."""
+
+
+class RunFailed(HandworkError):
+    """A run ended with a status other than finished and no typed error of its own."""
+
+
+class SandboxError(HandworkError):
+    """The sandbox failed while it ran."""
+
+
+class SandboxUnavailable(SandboxError):
+    """The sandbox cannot be started here; the message names the choices."""
+
+
+class JournalError(HandworkError):
+    """The journal cannot be read or written; the run stops before its next effect."""
+
+
+class SessionBusy(JournalError):
+    """Somebody else holds the session; the message says who and since when."""
+
+
+class SessionNotFound(JournalError):
+    """There is no session of that id; the message names the nearest."""
+
+
+class JournalCorrupt(JournalError):
+    """The store's file is damaged; the message says what can be done."""

@@ -1,0 +1,315 @@
+"""What a run tells the outside: one closed union of frozen events (CONTRACT section I)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from handwork.schema import (
+    JSON,
+    Action,
+    ApprovalChoice,
+    Artifact,
+    ErrorInfo,
+    Limits,
+    Message,
+    Question,
+    Status,
+    ToolCall,
+    Usage,
+)
+
+VERSION = 1
+
+
+class Event(BaseModel):
+    """The envelope that all events share; the session stamps it once, when the event is emitted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    journaled: ClassVar[bool] = True
+
+    session_id: str = ""
+    run_id: str = ""
+    parent_call: str | None = None
+    agent: str = ""
+    ts: str = ""
+    v: int = VERSION
+    seq: int | None = None
+
+
+class RunStarted(Event):
+    type: Literal["run_started"] = "run_started"
+    request: str | None
+    model: str
+    workspace: str
+    limits: Limits
+
+
+class RunResumed(Event):
+    """The run goes on with what an earlier process left; `settled` are the calls that got a result now."""
+
+    type: Literal["run_resumed"] = "run_resumed"
+    settled: tuple[str, ...] = ()
+
+
+class RunFinished(Event):
+    type: Literal["run_finished"] = "run_finished"
+    status: Status
+    output: str
+    steps: int
+    usage: Usage
+    cost_usd: float | None
+    artifacts: tuple[Artifact, ...] = ()
+    error: ErrorInfo | None = None
+
+
+class RequestSent(Event):
+    """`key` and `tools` are hashes of the canonical request without the tail, and of its tools."""
+
+    type: Literal["request_sent"] = "request_sent"
+    model: str
+    key: str
+    tail: str
+    tools: str
+
+
+class StepStarted(Event):
+    type: Literal["step_started"] = "step_started"
+    step: int
+
+
+class StepFinished(Event):
+    type: Literal["step_finished"] = "step_finished"
+    step: int
+    result: str
+
+
+class MessageAdded(Event):
+    type: Literal["message_added"] = "message_added"
+    message: Message
+
+
+class MemoryCleared(Event):
+    """User code replaced or rewrote the history; the messages that count follow as message_added."""
+
+    type: Literal["memory_cleared"] = "memory_cleared"
+
+
+class TextDelta(Event):
+    type: Literal["text_delta"] = "text_delta"
+    journaled: ClassVar[bool] = False
+    text: str
+
+
+class ThinkingDelta(Event):
+    type: Literal["thinking_delta"] = "thinking_delta"
+    journaled: ClassVar[bool] = False
+    text: str
+
+
+class ToolArgsDelta(Event):
+    type: Literal["tool_args_delta"] = "tool_args_delta"
+    journaled: ClassVar[bool] = False
+    index: int
+    call_id: str
+    name: str
+    text: str
+
+
+class ReplyDiscarded(Event):
+    type: Literal["reply_discarded"] = "reply_discarded"
+    journaled: ClassVar[bool] = False
+
+
+class ToolCallStarted(Event):
+    type: Literal["tool_call_started"] = "tool_call_started"
+    call: ToolCall
+    actions: tuple[Action, ...]
+
+
+class ToolOutputDelta(Event):
+    type: Literal["tool_output_delta"] = "tool_output_delta"
+    journaled: ClassVar[bool] = False
+    call_id: str
+    text: str
+
+
+class ToolCallFinished(Event):
+    type: Literal["tool_call_finished"] = "tool_call_finished"
+    call_id: str
+    observation: str
+    details: dict[str, JSON] | None = None
+    is_error: bool = False
+    artifacts: tuple[Artifact, ...] = ()
+    seconds: float = 0.0
+
+
+class ApprovalRequested(Event):
+    type: Literal["approval_requested"] = "approval_requested"
+    id: str
+    call: ToolCall
+    action: tuple[Action, ...]
+    why: str
+
+
+class ApprovalResolved(Event):
+    type: Literal["approval_resolved"] = "approval_resolved"
+    id: str
+    decision: ApprovalChoice
+    by: Literal["human", "rule", "mode"]
+    reason: str = ""
+
+
+class QuestionAsked(Event):
+    type: Literal["question_asked"] = "question_asked"
+    id: str
+    question: Question
+
+
+class QuestionAnswered(Event):
+    type: Literal["question_answered"] = "question_answered"
+    id: str
+    answer: str
+
+
+class UsageReported(Event):
+    type: Literal["usage_reported"] = "usage_reported"
+    input: int
+    cached: int
+    written: int
+    output: int
+    reasoning: int
+    cost_usd: float | None
+
+
+class ContextFitted(Event):
+    type: Literal["context_fitted"] = "context_fitted"
+    before: int
+    after: int
+    how: str
+
+
+class RetryScheduled(Event):
+    type: Literal["retry_scheduled"] = "retry_scheduled"
+    error: ErrorInfo
+    wait: float
+    attempt: int
+
+
+class SnapshotTaken(Event):
+    type: Literal["snapshot_taken"] = "snapshot_taken"
+    id: str
+    files: tuple[str, ...]
+
+
+class StateChanged(Event):
+    type: Literal["state_changed"] = "state_changed"
+    state: str
+
+
+class AgentStarted(Event):
+    type: Literal["agent_started"] = "agent_started"
+    name: str
+    task: str
+
+
+class AgentFinished(Event):
+    type: Literal["agent_finished"] = "agent_finished"
+    name: str
+    status: Status
+
+
+class PlanChanged(Event):
+    type: Literal["plan_changed"] = "plan_changed"
+    plan: dict[str, JSON]
+
+
+class Notice(Event):
+    type: Literal["notice"] = "notice"
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+class UnknownEvent(Event):
+    """An event of a kind or shape that this version does not know: kept, and written back unchanged (`raw`)."""
+
+    type: str
+    raw: bytes = Field(exclude=True)
+
+
+AnyEvent: TypeAlias = Annotated[
+    RunStarted
+    | RunResumed
+    | RunFinished
+    | RequestSent
+    | StepStarted
+    | StepFinished
+    | MessageAdded
+    | MemoryCleared
+    | TextDelta
+    | ThinkingDelta
+    | ToolArgsDelta
+    | ReplyDiscarded
+    | ToolCallStarted
+    | ToolOutputDelta
+    | ToolCallFinished
+    | ApprovalRequested
+    | ApprovalResolved
+    | QuestionAsked
+    | QuestionAnswered
+    | UsageReported
+    | ContextFitted
+    | RetryScheduled
+    | SnapshotTaken
+    | StateChanged
+    | AgentStarted
+    | AgentFinished
+    | PlanChanged
+    | Notice,
+    Field(discriminator="type"),
+]
+
+Listener: TypeAlias = Callable[[Event], Awaitable[None] | None]
+"""Sees every event in order. One that raises is dropped with a notice."""
+Emit: TypeAlias = Callable[[Event], Awaitable[None]]
+
+_adapter: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+
+
+def read_event(raw: bytes) -> Event:
+    """Read one event, as leniently as writing is strict: unknown fields are passed over, unknown kinds become UnknownEvent.
+
+    Whoever stores events keeps the raw bytes and writes those back, so that nothing of a newer version is lost.
+    """
+    try:
+        return _adapter.validate_json(raw)
+    except ValidationError as error:
+        data = from_json(raw)
+        for problem in error.errors(include_url=False, include_context=False, include_input=False):
+            if problem["type"] != "extra_forbidden":
+                return _unknown(data, raw)
+            _drop(data, problem["loc"][1:])
+        try:
+            return _adapter.validate_python(data)
+        except ValidationError:
+            return _unknown(data, raw)
+
+
+def _drop(data: Any, path: tuple[int | str, ...]) -> None:
+    *parents, last = path
+    for part in parents:
+        data = data[part]
+    del data[last]
+
+
+def _unknown(data: dict[str, Any], raw: bytes) -> UnknownEvent:
+    known = {name: data[name] for name in Event.model_fields if name in data}
+    return UnknownEvent(type=str(data.get("type")), raw=raw, **known)
+
+
+def write_event(event: Event) -> bytes:
+    """The event as one line of JSON in UTF-8."""
+    return event.raw if isinstance(event, UnknownEvent) else event.__pydantic_serializer__.to_json(event)

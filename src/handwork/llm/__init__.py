@@ -1,0 +1,1 @@
+"""The model: one port, codecs, transport and wrappers."""

@@ -1,0 +1,1 @@
+"""May this call run: pure decisions over declared actions."""

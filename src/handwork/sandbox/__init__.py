@@ -1,0 +1,1 @@
+"""Where tools run: one protocol, several backends."""

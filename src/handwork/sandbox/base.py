@@ -1,0 +1,160 @@
+"""The protocol of every sandbox: one set of namespaces per session, for files, processes and ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """What a finished command left: `output` is standard output, `stderr` standard error; both capped.
+
+    `exit_code` is negative for a signal (-9), as in subprocess. `omitted` counts the bytes that the cap left out of both.
+    """
+
+    exit_code: int
+    output: bytes
+    stderr: bytes = b""
+    timed_out: bool = False
+    omitted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or folder: `size` in bytes, `mode` the permission bits, `path` relative to what was listed ('' for itself)."""
+
+    path: str
+    kind: Literal["file", "directory", "symlink", "other"]
+    size: int
+    mode: int
+
+
+class Process(Protocol):
+    """A running program inside the sandbox; its standard output and error come merged, in order, as bytes."""
+
+    @property
+    def pid(self) -> int:
+        """The process id inside the sandbox."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """None while it runs; negative for a signal."""
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """Write to its standard input (only if spawned with stdin=True or pty=True)."""
+        ...
+
+    async def close_stdin(self) -> None: ...
+
+    async def read(self, limit: int = 65536) -> bytes:
+        """Up to `limit` bytes of its output; b'' when no writer is left or the process has ended and all was read."""
+        ...
+
+    async def wait(self) -> int: ...
+
+    async def signal(self, number: int) -> None:
+        """Send a signal to the program itself."""
+        ...
+
+    async def kill(self, keep: Sequence[int] = ()) -> None:
+        """Kill the whole tree (setsid children included) and wait until it is gone.
+
+        `keep`: ids (see `descendants`) to spare; with it, the program itself is spared too.
+        """
+        ...
+
+    async def descendants(self) -> list[int]:
+        """The process ids of all living descendants, however deep, orphans of this tree included."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A place for a session's tools. Starts at its first use; every path is absolute or relative to `workspace`.
+
+    Errors: FileNotFoundError, IsADirectoryError, NotADirectoryError, FileExistsError, PermissionError as the kernel gives
+    them (with the path as the model gave it); SandboxError when the sandbox itself broke; SandboxUnavailable when it
+    cannot start.
+    """
+
+    @property
+    def name(self) -> str:
+        """bwrap, host, docker …"""
+        ...
+
+    @property
+    def contained(self) -> bool:
+        """Whether the operating system confines what runs here (False: host)."""
+        ...
+
+    @property
+    def workspace(self) -> str:
+        """The workspace's path as seen inside."""
+        ...
+
+    @property
+    def artifacts(self) -> str:
+        """The path, as seen inside, of the session's artifacts (read-only there)."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """Grows whenever the sandbox had to be started anew: what ran in an earlier one is gone."""
+        ...
+
+    async def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float | None = None,
+        max_output: int = 1_000_000,
+    ) -> ExecResult:
+        """Run a command to its end; on time-out and on cancel its whole tree is killed. Head and tail of the output are kept."""
+        ...
+
+    async def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bool = False,
+        pty: bool = False,
+    ) -> Process:
+        """Start a program that lives on (a shell, a kernel, a server). `env` is added to the sandbox's own clean environment."""
+        ...
+
+    async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes: ...
+
+    async def write(self, path: str, data: bytes, *, mode: int | None = None, exclusive: bool = False) -> None:
+        """Write a file atomically (temporary file, fsync not needed, rename over the real target of a symlink).
+
+        Parents are made. An existing file keeps its mode unless `mode` is given; `exclusive` refuses an existing one.
+        """
+        ...
+
+    async def remove(self, path: str) -> None:
+        """Remove a file (not a folder)."""
+        ...
+
+    async def list(self, path: str, *, depth: int = 1, hidden: bool = True, limit: int = 10_000) -> list[Entry]:
+        """The entries below a folder, sorted by path, `depth` levels deep."""
+        ...
+
+    async def stat(self, path: str) -> Entry | None:
+        """What stands there, symlinks followed; None if nothing does."""
+        ...
+
+    async def resolve(self, path: str) -> str:
+        """The real absolute path inside (symlinks followed as far as they exist), for policy and concurrency."""
+        ...
+
+    async def close(self) -> None:
+        """Kill everything inside and free it; no process is left. Closing twice is fine."""
+        ...

@@ -1,0 +1,1 @@
+"""The journal: where a session's events and pictures are kept."""

@@ -1,0 +1,111 @@
+"""The contract of a tool, and all that its execute can reach."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from handwork.sandbox.base import Sandbox
+from handwork.schema import JSON, Action, Artifact, Message, ToolResult
+
+R = TypeVar("R")
+
+
+class SaveArtifact(Protocol):
+    """Write bytes to a file of the session's artifacts; the name is made unique, the path returned is the host's."""
+
+    async def __call__(self, name: str, data: bytes, *, title: str = "", media_type: str = ...) -> Artifact: ...
+
+
+class Resources(Protocol):
+    """What outlives a call and belongs to the session: `context.resource("shell", make)` returns the one of that key.
+
+    It is made at the first use; one with an `async close()` is closed when the session closes.
+    """
+
+    def __call__(self, key: str, make: Callable[[], R], /) -> R: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """All that a tool can reach. An execute with a `context` parameter gets it.
+
+    `ask` puts a question to the human (raises Waiting when headless); `progress` shows output while the call runs;
+    `history` is the conversation so far; `spawn` runs a sub-agent; `deadline` is the loop's clock time at which the run's
+    time ends (None: no limit).
+    """
+
+    call_id: str
+    sandbox: Sandbox
+    ask: Callable[[str], Awaitable[str]]
+    progress: Callable[[str], Awaitable[None]]
+    save_artifact: SaveArtifact
+    resource: Resources
+    history: Sequence[Message] = ()
+    spawn: Callable[..., Awaitable[Any]] | None = None
+    deadline: float | None = None
+
+
+class Tool(ABC):
+    """One thing that an agent can do.
+
+    Subclasses set `name`, `description` and `parameters` (a JSON Schema of type object) and write `execute`. Class
+    attributes are the defaults; the constructor takes the same names.
+
+    `sandboxed` says that all effects stay in `context.sandbox`; a tool without it acts in this process, so whoever passed
+    it in vouches for it.
+    """
+
+    name: str = ""
+    description: str = ""
+    parameters: Mapping[str, JSON] = {"type": "object", "properties": {}}
+    sandboxed: bool = False
+
+    def __init__(
+        self, *, name: str | None = None, description: str | None = None, parameters: Mapping[str, JSON] | None = None
+    ) -> None:
+        for field, value in (("name", name), ("description", description), ("parameters", parameters)):
+            if value is not None:
+                setattr(self, field, value)
+
+    def actions(self, arguments: Mapping[str, JSON]) -> Sequence[Action]:
+        """What a call with these (validated) arguments does to which resource; undeclared is the worst."""
+        return [Action(kind="execute", resource="*")]
+
+    @abstractmethod
+    async def execute(self, **kwargs: Any) -> Any:
+        """Run the call. Returns a ToolResult, a string or anything JSON; raises ToolError for what the model should read."""
+
+    async def __call__(self, **kwargs: Any) -> Any:
+        return await self.execute(**kwargs)
+
+    def restore(self, details: Mapping[str, JSON]) -> None:
+        """Called in order with the details of earlier results when a session is resumed, to rebuild the tool's state."""
+
+    async def cleanup(self) -> None:
+        """Free what the tool holds; called when the session closes."""
+
+    @property
+    def wants_context(self) -> bool:
+        """Whether execute has a `context` parameter."""
+        return "context" in inspect.signature(self.execute).parameters
+
+    def to_param(self) -> dict[str, JSON]:
+        """The tool as an OpenAI function."""
+        function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        return {"type": "function", "function": function}
+
+    def success_response(self, data: Any) -> ToolResult:
+        """A result with this output."""
+        return ToolResult(output=data)
+
+    def fail_response(self, text: str) -> ToolResult:
+        """A result with this error."""
+        return ToolResult(error=text)
+
+
+BaseTool = Tool
+"""OpenManus's name for Tool."""
