@@ -1,0 +1,83 @@
+# Every target sets up what it needs in .venv; none needs another one first, root, or anything but the package registry.
+#   make demo        a task on the embedded model, with an effect that is checked
+#   make test        the quick tests        make test-slow   crash, chaos and real-model tests
+#   make check       ruff and mypy          make bench       cost per step, beside the aims
+#   make lock        compile requirements/*.txt anew (make lock UPGRADE=1: take newer releases)
+#   make clean       remove .venv and all caches
+# make PYTHON=python3.12 … chooses the interpreter; make test ARGS="-k shell" passes arguments on.
+
+PYTHON ?= python3 python3.14 python3.13 python3.12 python3.11
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+SELF := $(INSTALL) --no-deps --no-build-isolation --editable .
+
+.PHONY: help demo test test-slow check bench lock clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+# An environment that was made elsewhere (a moved checkout), or whose Python has gone, is made anew.
+ifneq ($(shell grep -qsF '$(CURDIR)/$(BIN)/' $(BIN)/pip && $(BIN)/python -c 'import pip' 2>&1 && echo usable),usable)
+.PHONY: $(VENV)/.made
+endif
+
+$(VENV)/.made:
+	@for python in $(PYTHON); do \
+	    $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	    echo "Setting up $(VENV) with $$($$python --version)"; \
+	    $$python -m venv --clear $(VENV) && touch $@ && exit 0; \
+	    echo "That Python cannot make a virtual environment. On Debian: apt-get install python3-venv" >&2; exit 2; \
+	done; \
+	echo "Handwork needs Python 3.11 or newer. On Debian: apt-get install python3 python3-venv;" \
+	    "elsewhere: make PYTHON=/path/to/python3" >&2; exit 2
+
+$(VENV)/.runtime: $(VENV)/.made requirements/local.txt requirements/build.txt pyproject.toml
+	@echo "Installing Handwork with its embedded model's runtime"
+	@$(INSTALL) --require-hashes -r requirements/build.txt -r requirements/local.txt
+	@$(SELF)
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made requirements/dev.txt requirements/build.txt pyproject.toml
+	@echo "Installing Handwork with what its tests need"
+	@$(INSTALL) --require-hashes -r requirements/build.txt -r requirements/dev.txt
+	@$(SELF)
+	@touch $@
+
+# make itself ends with 2 whatever a command's exit code was; it prints that one as "Error 4".
+demo: $(VENV)/.runtime
+	@$(BIN)/handwork demo $(ARGS)
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest -q -n logical --maxprocesses 4 $(ARGS)
+
+test-slow: $(VENV)/.dev
+	@$(BIN)/python -m pytest -q -m slow --timeout 900 $(ARGS)
+
+check: $(VENV)/.dev
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+bench: $(VENV)/.runtime
+	@$(BIN)/python bench/run.py $(ARGS)
+
+# One resolution (dev is the widest) rules the others; every file of a release is hashed, so other platforms install too.
+COMPILE = env -u UV_FIND_LINKS -u PIP_FIND_LINKS build/lock/bin/uv pip compile --quiet --no-config --universal \
+    --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
+    --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+lock: $(VENV)/.made
+	@test -x build/lock/bin/uv || $(BIN)/python -m venv --clear build/lock
+	@build/lock/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
+	$(COMPILE) pyproject.toml --extra local --extra sandbox --extra dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra local --extra sandbox -c requirements/dev.txt -o requirements/local.txt
+	$(COMPILE) pyproject.toml -c requirements/dev.txt -o requirements/core.txt
+	$(COMPILE) requirements/build.in -c requirements/dev.txt -o requirements/build.txt
+	$(COMPILE) requirements/lock.in -o requirements/lock.txt
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
