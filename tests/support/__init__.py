@@ -1,0 +1,1 @@
+"""Servers and tools that several tests share."""
