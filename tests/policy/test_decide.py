@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from handwork.policy.decide import decide
+from handwork.schema import Action, ActionKind, Mode, Verdict
+
+
+def do(kind: ActionKind, resource: str = "/x") -> Action:
+    return Action(kind=kind, resource=resource)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("contained", [True, False])
+def test_reading_asking_and_ending_are_always_allowed(mode: Mode, contained: bool) -> None:
+    actions = [do("read"), do("ask"), do("end")]
+    assert decide(actions, mode=mode, contained=contained).verdict is Verdict.ALLOW
+
+
+@pytest.mark.parametrize("kind", ["write", "execute", "network"])
+@pytest.mark.parametrize(
+    ("mode", "contained", "verdict"),
+    [
+        (Mode.READ_ONLY, True, Verdict.DENY),
+        (Mode.READ_ONLY, False, Verdict.DENY),
+        (Mode.ASK, True, Verdict.ASK),
+        (Mode.ASK, False, Verdict.ASK),
+        (Mode.AUTO, True, Verdict.ALLOW),
+        (Mode.AUTO, False, Verdict.ASK),
+    ],
+)
+def test_the_mode_decides_about_everything_else(
+    kind: ActionKind, mode: Mode, contained: bool, verdict: Verdict
+) -> None:
+    assert decide([do(kind)], mode=mode, contained=contained).verdict is verdict
+    assert decide([do("read"), do("end"), do(kind)], mode=mode, contained=contained).verdict is verdict
+
+
+def test_nothing_declared_is_the_worst() -> None:
+    assert decide([], mode=Mode.READ_ONLY, contained=True).verdict is Verdict.DENY
+    assert decide([], mode=Mode.AUTO, contained=False).verdict is Verdict.ASK
+
+
+def test_an_unknown_kind_is_the_worst() -> None:
+    unknown = Action.model_construct(kind="teleport", resource="/x", repeatable=False)
+    assert decide([unknown], mode=Mode.READ_ONLY, contained=True).verdict is Verdict.DENY
+
+
+def test_the_reason_names_the_mode_and_what_would_happen() -> None:
+    assert decide([do("write", "/etc/passwd")], mode=Mode.READ_ONLY, contained=True).why == (
+        "read-only mode allows reading alone, and this would write to /etc/passwd"
+    )
+    why = decide([do("execute", "*"), do("network", "https://a.org")], mode=Mode.AUTO, contained=False).why
+    assert why == "no sandbox confines this, and it would execute something on anything, reach over the network https://a.org"
+
+
+def test_the_reason_is_short_and_holds_nothing_that_acts_on_a_terminal() -> None:
+    hostile = "/tmp/\x1b[2J\u202egnp.\n" + "x" * 10_000
+    why = decide([do("write", hostile), *(do("write", f"/{n}") for n in range(50))], mode=Mode.ASK, contained=True).why
+    assert why.isprintable()
+    assert len(why) < 400
+    assert "and 48 more" in why
