@@ -76,7 +76,7 @@ class Tool(ABC):
         return [Action(kind="execute", resource="*")]
 
     @abstractmethod
-    async def execute(self, **kwargs: Any) -> Any:
+    async def execute(self, *args: Any, **kwargs: Any) -> Any:
         """Run the call. Returns a ToolResult, a string or anything JSON; raises ToolError for what the model should read."""
 
     async def __call__(self, **kwargs: Any) -> Any:
