@@ -20,6 +20,7 @@ HandworkError
 │       ├── ModelTimeoutError   nothing came within the time limit (or 408)
 │       └── BrokenStreamError   the stream ended without a terminal event, or held no sense
 ├── ToolError                   a tool's own failure: becomes an observation that the model reads
+│   └── ArgumentsError          a call's arguments are no JSON or break the tool's schema; it never ran
 ├── Waiting                     a question or an approval has no human at the door (headless)
 ├── BudgetExceeded              the budget (USD or tokens) of the session tree is spent
 ├── RunFailed                   RunResult.raise_for_status(): the run ended without finishing
@@ -32,6 +33,8 @@ HandworkError
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 
 class HandworkError(Exception):
@@ -149,6 +152,17 @@ class ToolError(HandworkError):
 
     def __init__(self, message: str) -> None:
         self.message = message
+        super().__init__(message)
+
+
+class ArgumentsError(ToolError):
+    """A call's arguments cannot be used, so the tool did not run.
+
+    `kind` is json (the text is no acceptable JSON object) or schema (it is one that the tool does not take).
+    """
+
+    def __init__(self, kind: Literal["json", "schema"], message: str) -> None:
+        self.kind = kind
         super().__init__(message)
 
 
