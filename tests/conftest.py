@@ -52,7 +52,11 @@ def only_loopback(request: pytest.FixtureRequest) -> Iterator[None]:
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The test's own $HANDWORK_HOME; nothing that the user has set for Handwork or a provider is seen."""
     for name in list(os.environ):
-        if name.startswith("HANDWORK_") or name.endswith(("_API_KEY", "_BASE_URL")) or name in {"NO_COLOR", "FORCE_COLOR"}:
+        if (
+            name.startswith("HANDWORK_")
+            or name.endswith(("_API_KEY", "_BASE_URL"))
+            or name in {"NO_COLOR", "FORCE_COLOR"}
+        ):
             monkeypatch.delenv(name)
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HANDWORK_HOME", str(folder))

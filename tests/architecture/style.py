@@ -1,0 +1,86 @@
+"""House rules that a linter does not know: docstrings, broad handlers, printing, switched-off checks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.architecture.source import PACKAGE, Module
+
+BROAD_HANDLERS: dict[str, str] = {}
+"""`module:function` → which of the design's boundaries it is."""
+
+MAY_PRINT = {"cli", "__main__"}
+
+
+def modules_without_a_docstring(modules: list[Module]) -> Iterator[str]:
+    for module in modules:
+        if not ast.get_docstring(module.tree):
+            yield f"{module.name}: a module says in one line what its single responsibility is"
+
+
+def broad_handlers(modules: list[Module], allowed: dict[str, str] | None = None) -> Iterator[str]:
+    """Handlers of everything that do not raise again, and stand at none of the named boundaries."""
+    allowed = BROAD_HANDLERS if allowed is None else allowed
+    for module in modules:
+        for node, function in module.nodes:
+            if _swallows_all(node) and f"{_short(module)}:{function}" not in allowed:
+                yield f"{_short(module)}:{function} (line {getattr(node, 'lineno', 0)}) is no boundary for a broad handler"
+
+
+def handlers_that_are_gone(modules: list[Module], allowed: dict[str, str] | None = None) -> Iterator[str]:
+    allowed = BROAD_HANDLERS if allowed is None else allowed
+    there = {
+        f"{_short(module)}:{function}" for module in modules for node, function in module.nodes if _swallows_all(node)
+    }
+    for name in allowed:
+        if name not in there:
+            yield f"{name} has no broad handler any more: take it off the list"
+
+
+def _short(module: Module) -> str:
+    return module.name.removeprefix(f"{PACKAGE}.")
+
+
+def _swallows_all(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return _name(node.func) == "suppress" and any(_is_broad(arg) for arg in node.args)
+    if not isinstance(node, ast.ExceptHandler) or not (node.type is None or _is_broad(node.type)):
+        return False
+    last = node.body[-1]
+    return not (isinstance(last, ast.Raise) and last.exc is None)
+
+
+def _is_broad(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple):
+        return any(_is_broad(part) for part in node.elts)
+    return _name(node) in {"Exception", "BaseException"}
+
+
+def _name(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def printing(modules: list[Module]) -> Iterator[str]:
+    """Who prints or logs: what a run tells, it tells by events."""
+    for module in modules:
+        if module.part in MAY_PRINT:
+            continue
+        for node, _ in module.nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+                yield f"{module.at(node.lineno)}: print() belongs into cli"
+        for found in module.imports:
+            if found.name == "logging":
+                yield f"{module.at(found.line)}: nothing logs; emit an event or call notify"
+
+
+_SWITCHED_OFF = re.compile(r"#\s*(noqa|type:\s*ignore|ruff:\s*noqa|pragma: no cover|mypy:)")
+
+
+def switched_off_checks(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.rglob("*.py")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if _SWITCHED_OFF.search(line):
+                yield f"{path.relative_to(folder)}:{number}: checks are switched off once, in pyproject.toml"
