@@ -1,0 +1,96 @@
+"""What a list of sessions shows of each one, folded from its events as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from handwork.events import Event, RunFinished, RunStarted, StepFinished, UsageReported
+
+_TITLE = 80
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One line of the list of sessions.
+
+    `created` and `updated` are UTC, RFC 3339. `status` is that of the last run (CONTRACT A4), `running` while its process
+    lives, `interrupted` when that process is gone without finishing it, '' before the first run. `steps` counts the
+    session's own steps over all runs (not those of sub-agents). `cost` is in USD with sub-agents; None: a price is unknown.
+    """
+
+    id: str
+    created: str
+    updated: str
+    workspace: str
+    title: str
+    agent: str
+    model: str
+    status: str
+    steps: int
+    cost: float | None
+
+
+@dataclass(slots=True)
+class Facts:
+    """The facts of one session while a journal writes to it; `dirty` asks for its row to be written."""
+
+    workspace: str
+    title: str = ""
+    agent: str = ""
+    model: str = ""
+    status: str = ""
+    steps: int = 0
+    cost: float | None = 0.0
+    dirty: bool = False
+
+    def observe(self, event: Event) -> None:
+        """Take in what one event says; the row is due only at the ends of runs and steps."""
+        if fold := _FOLDS.get(type(event)):
+            fold(self, event)
+
+
+def _run_started(facts: Facts, event: Event) -> None:
+    if isinstance(event, RunStarted) and event.parent_call is None:
+        facts.title = facts.title or _title(event.request or "")
+        facts.agent, facts.model, facts.status = event.agent, event.model, "running"
+        facts.workspace = event.workspace or facts.workspace
+        facts.dirty = True
+
+
+def _run_finished(facts: Facts, event: Event) -> None:
+    if isinstance(event, RunFinished) and event.parent_call is None:
+        facts.status, facts.dirty = event.status.value, True
+
+
+def _step_finished(facts: Facts, event: Event) -> None:
+    if event.parent_call is None:
+        facts.steps += 1
+        facts.dirty = True
+
+
+def _usage_reported(facts: Facts, event: Event) -> None:
+    if isinstance(event, UsageReported):
+        known = facts.cost is not None and event.cost_usd is not None
+        facts.cost = (facts.cost or 0.0) + (event.cost_usd or 0.0) if known else None
+
+
+_FOLDS: dict[type[Event], Callable[[Facts, Event], None]] = {
+    RunStarted: _run_started,
+    RunFinished: _run_finished,
+    StepFinished: _step_finished,
+    UsageReported: _usage_reported,
+}
+
+
+def _title(request: str) -> str:
+    """The request's first line with something on it, without what a terminal would act on."""
+    line = next((line for line in request.splitlines() if line.strip()), "").strip()
+    line = "".join(char for char in line.replace("\t", " ") if char.isprintable())
+    return line if len(line) <= _TITLE else line[: _TITLE - 1].rstrip() + "…"
+
+
+def now() -> str:
+    """This moment as events write it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

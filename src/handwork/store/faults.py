@@ -1,0 +1,54 @@
+"""What SQLite's and the system's errors mean to a user: one place turns them into the store's typed errors."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from handwork.errors import JournalCorrupt, JournalError
+
+_HINTS = {
+    sqlite3.SQLITE_FULL: "the disk (or the quota) is full: free some space and go on, nothing buffered is lost meanwhile",
+    sqlite3.SQLITE_IOERR: "the disk reports an error: check its space and health, then go on",
+    sqlite3.SQLITE_READONLY: "it is read-only: make it writable, or set HANDWORK_HOME to a folder that is",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: check the folder's permissions, or set HANDWORK_HOME to another folder",
+    sqlite3.SQLITE_PERM: "access is denied: check its permissions, or set HANDWORK_HOME to another folder",
+    sqlite3.SQLITE_BUSY: "another process keeps it locked: close that process, or try again",
+    sqlite3.SQLITE_CONSTRAINT: "something else wrote these rows already: open the session anew",
+}
+
+
+class StoreLocked(JournalError):
+    """Another connection writes at this moment; asking again soon is expected to help."""
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """SQLite's error number without the extension, 0 when the error is the Python module's own."""
+    code: int = getattr(error, "sqlite_errorcode", 0) or 0
+    return code & 0xFF
+
+
+def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
+    """The typed error for what SQLite reports about the store at `path`; the caller raises it `from` the original."""
+    code = primary_code(error)
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return corrupt(path, str(error))
+    hint = _HINTS.get(code, "check the disk and the file, then try again")
+    kind = StoreLocked if code == sqlite3.SQLITE_BUSY else JournalError
+    return kind(f"The store {path} failed ({error}); {hint}")
+
+
+def corrupt(path: Path, why: str) -> JournalCorrupt:
+    """The error of a damaged file, with the ways on."""
+    return JournalCorrupt(
+        f"The store {path} is damaged ({why}). Nothing was changed or deleted. Restore the file from a backup, or open it "
+        "with recover=True: the damaged file is set aside beside it and every row that can be read is carried over"
+    )
+
+
+def system_error(error: OSError, path: Path) -> JournalError:
+    """The typed error for a folder or file that the system does not give us."""
+    return JournalError(
+        f"The store {path} cannot be used ({error.strerror or error}); check the folder's permissions and space, "
+        "or set HANDWORK_HOME to a folder that is writable"
+    )
