@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Self, TypeAlias
@@ -439,6 +439,8 @@ class RunResult:
     session_id: str = ""
     artifacts: tuple[Artifact, ...] = ()
     error: BaseException | None = None
+    detail: str = ""
+    """Why the run ended, in words, where the status alone does not tell (an error, a budget, a question)."""
     seconds: float = 0.0
     value: Any = None
     """The typed value of create_chat_completion, if that ended the run."""
@@ -555,16 +557,3 @@ class Reply:
 
 
 StreamItem: TypeAlias = TextDelta | ThinkingDelta | ToolArgsDelta | Retrying | Discarded | ModelNotice | Reply
-
-
-def iter_unanswered(messages: Sequence[Message]) -> Iterator[tuple[Message, tuple[ToolCall, ...]]]:
-    """The assistant messages whose calls lack a result, each with those calls; looks back no further than the last full turn."""
-    answered: set[str] = set()
-    for message in reversed(messages):
-        if message.role is Role.TOOL and message.tool_call_id:
-            answered.add(message.tool_call_id)
-        elif message.tool_calls:
-            missing = tuple(call for call in message.tool_calls if call.id not in answered)
-            if missing:
-                yield message, missing
-            return

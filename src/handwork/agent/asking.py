@@ -1,0 +1,78 @@
+"""Asking the model: one request out, its stream told as events, one reply back."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Any
+
+from handwork import events as ev
+from handwork import schema as sc
+from handwork.agent.context import RequestKey
+from handwork.agent.run import Run
+from handwork.errors import BrokenStreamError, TokenLimitExceeded
+from handwork.llm.base import Model
+from handwork.llm.tokens import estimate_usage
+
+
+async def ask_model(run: Run, model: Model, request: sc.Request, key: RequestKey) -> sc.Reply:
+    """Send a request and return the reply; deltas, retries and usage become events.
+
+    The request is journaled before it leaves. Raises ModelError and BudgetExceeded.
+    """
+    session = run.session
+    session.ledger.check()
+    await run.emit(
+        ev.RequestSent(
+            model=model.name,
+            key=key.of(model.name, request.system, request.tools, request.messages),
+            tail=request.tail.text if request.tail else "",
+            tools=key.tools(request.tools),
+        )
+    )
+    await run.gate()
+    reply: sc.Reply | None = None
+    stream: Any = model.stream(request)  # usually a generator, which must be closed at once when we leave early
+    async with aclosing(stream) as items:
+        async for item in items:
+            if isinstance(item, sc.Reply):
+                reply = item
+            elif session.heard or not isinstance(item, _DELTAS):
+                await run.emit(_event(item))
+    if reply is None:
+        raise BrokenStreamError("the model's stream ended without a reply", provider=model.name)
+    usage = reply.usage or estimate_usage(request, reply)
+    run.spend(usage, reply.cost_usd)
+    await run.emit(ev.UsageReported(**usage.model_dump(), cost_usd=reply.cost_usd))
+    return reply
+
+
+_DELTAS = (sc.TextDelta, sc.ThinkingDelta, sc.ToolArgsDelta, sc.Discarded)
+
+
+def _event(item: sc.StreamItem) -> ev.Event:
+    match item:
+        case sc.TextDelta(text):
+            return ev.TextDelta(text=text)
+        case sc.ThinkingDelta(text):
+            return ev.ThinkingDelta(text=text)
+        case sc.ToolArgsDelta(index, id, name, text):
+            return ev.ToolArgsDelta(index=index, call_id=id, name=name, text=text)
+        case sc.Retrying(error, wait, attempt):
+            info = sc.ErrorInfo(type=type(error).__name__, message=str(error))
+            return ev.RetryScheduled(error=info, wait=wait, attempt=attempt)
+        case sc.Discarded():
+            return ev.ReplyDiscarded()
+        case sc.ModelNotice(level, text):
+            return ev.Notice.model_validate({"level": level, "text": text})
+    raise TypeError(f"a model's stream yielded {item!r}, which is no stream item")
+
+
+def token_limit(error: BaseException | None) -> TokenLimitExceeded | None:
+    """The TokenLimitExceeded that an error is, or that it was raised from (CONTRACT B5, B18)."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, TokenLimitExceeded):
+            return error
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,69 @@
+"""What is sent to the model: a pure projection of memory, prompts and tools (DESIGN "The request to the model")."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from pydantic_core import to_json
+
+from handwork.schema import JSON, Memory, Message, Tail
+
+
+def tail_of(next_step_prompt: str | None, nudge: str | None) -> Tail | None:
+    """The unstored end of a request."""
+    text = "\n\n".join(part for part in (next_step_prompt, nudge) if part)
+    return Tail(text) if text else None
+
+
+class RequestKey:
+    """The hash of the canonical request without its tail, kept up to date at the cost of what is new.
+
+    Canonical: model, tools and system prompt, then each message as JSON, in order.
+    """
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._seen = 0
+        self._last: Message | None = None
+        self._tools: tuple[Mapping[str, JSON], ...] | None = None
+        self._tools_hash = ""
+
+    def tools(self, tools: tuple[Mapping[str, JSON], ...]) -> str:
+        """The hash of a tool list; computed once per list."""
+        if tools is not self._tools:
+            self._tools, self._tools_hash = tools, hashlib.sha256(to_json(tools)).hexdigest()[:32]
+        return self._tools_hash
+
+    def of(
+        self, model: str, system: str | None, tools: tuple[Mapping[str, JSON], ...], messages: Sequence[Message]
+    ) -> str:
+        if not self._continues(messages):
+            self._digest, self._seen = hashlib.sha256(), 0
+        for message in messages[self._seen :]:
+            self._digest.update(to_json(message))
+        self._seen, self._last = len(messages), messages[-1] if messages else None
+        head = to_json([model, self.tools(tools), system])
+        return hashlib.sha256(head + self._digest.digest()).hexdigest()[:32]
+
+    def _continues(self, messages: Sequence[Message]) -> bool:
+        return self._seen <= len(messages) and (self._seen == 0 or messages[self._seen - 1] is self._last)
+
+
+class CallIds:
+    """Gives calls ids that are unique in a history, keeping those that already are."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._seen = 0
+
+    def unique(self, wanted: str, memory: Memory) -> str:
+        for message in memory.messages[self._seen :]:
+            self._used.update(call.id for call in message.tool_calls)
+        self._seen = len(memory.messages)
+        fresh, number = wanted, len(self._used)
+        while not fresh or fresh in self._used:
+            number += 1
+            fresh = f"{wanted or 'call'}_{number}"
+        self._used.add(fresh)
+        return fresh
