@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 from handwork.errors import ToolError
 from handwork.sandbox.base import Entry, Sandbox
-from handwork.schema import JSON, Action, Role, ToolResult, scrub
+from handwork.schema import JSON, Action, ToolResult, scrub
 from handwork.tool.base import Tool, ToolContext
+from handwork.tool.call_facts import has_results_of
 from handwork.tool.editor_history import Edit, EditHistory
 from handwork.tool.editor_match import Edited, insert, replace
 from handwork.tool.editor_show import snippets, unified
@@ -109,7 +110,7 @@ class StrReplaceEditor(Tool):
             raise ToolError(f"Unrecognized command `{command}`. The allowed commands are: {allowed}")
         _check_path(path)
         history = context.resource("editor", EditHistory)
-        resumed = any(message.role is Role.TOOL and message.name == self.name for message in context.history)
+        resumed = has_results_of(self.name, context.history)
         job = _Job(path, arguments, context.sandbox, history, resumed)
         try:
             if command == "view":

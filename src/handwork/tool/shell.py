@@ -1,0 +1,174 @@
+"""The session's shell: commands run one after another in one bash, with a time limit each, and the truth about what was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from handwork.errors import SandboxError
+from handwork.sandbox.base import Sandbox
+from handwork.tool.shell_process import Bash
+
+_KILL_SECONDS = 1.0
+_SETTLE_SECONDS = 0.5
+_GATHER_SECONDS = 0.05
+_LOST = "its variables, functions, aliases and current folder are gone"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a command. `exit_code` is None when it was killed; negative when the shell itself died of a signal."""
+
+    output: str
+    background: str = ""
+    """What background jobs wrote since the command before."""
+    exit_code: int | None = None
+    timed_out: bool = False
+    shell_ended: bool = False
+    seconds: float = 0.0
+    omitted: int = 0
+    folder: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+class Shell:
+    """A persistent bash of a session; a resource with `close()`."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.started = False
+        """Whether it has ever run a command."""
+        self._sandbox = sandbox
+        self._bash: Bash | None = None
+        self._former: list[Bash] = []
+        self._notes: list[str] = []
+        self._lock = asyncio.Lock()
+        self._stopping: asyncio.Task[bool] | None = None
+
+    async def run(self, command: str, timeout: float, progress: Callable[[str], Awaitable[None]]) -> Outcome:
+        """Run one command for at most `timeout` seconds; on time-out and on cancel its process tree is killed.
+
+        Background jobs of earlier commands live on. Errors: SandboxError, SandboxUnavailable.
+        """
+        async with self._lock:
+            bash = await self._ready()
+            notes, self._notes = self._notes, []
+            before = await bash.process.descendants()
+            background = bash.between.text()
+            began = time.monotonic()
+            timed_out = False
+            try:
+                async with asyncio.timeout(timeout) as limit:
+                    await bash.begin(command)
+                    await _follow(bash, progress)
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                timed_out = True
+                await self._stop(bash, before)
+            except asyncio.CancelledError:
+                self._notes = notes
+                await self._cancelled(bash, before)
+                raise
+            outcome = await self._outcome(bash, timed_out)
+            outcome.background, outcome.notes = background, notes
+            outcome.seconds = round(time.monotonic() - began, 3)
+            return outcome
+
+    async def restart(self) -> None:
+        """Kill the shell with its background jobs; the next command gets a new one."""
+        async with self._lock:
+            await self._close_all()
+            self._notes = []
+
+    async def close(self) -> None:
+        """Kill all that was started here."""
+        if self._stopping:
+            await asyncio.wait({self._stopping})
+        await self._close_all()
+
+    async def _close_all(self) -> None:
+        bashes = [*self._former, *([self._bash] if self._bash else [])]
+        self._former, self._bash = [], None
+        await asyncio.gather(*(bash.close() for bash in bashes))
+
+    async def _ready(self) -> Bash:
+        """The bash to use; a new one, with a note of what was lost, when there is none that works."""
+        bash = self._bash
+        if bash and self._stopping:
+            await asyncio.wait({self._stopping})
+            lives, self._stopping = self._stopping.result(), None
+            bash.finish()
+            fate = "the shell and its state survived" if lives else "the shell had to be killed with it"
+            self._notes.append(f"The command before was cancelled and killed with its processes; {fate}.")
+        if bash and not bash.over and bash.generation == self._sandbox.generation:
+            return bash
+        if bash and bash.generation != self._sandbox.generation:
+            self._notes.append(
+                f"The sandbox was started anew, so this is a new shell: {_LOST}, and so are all its processes."
+            )
+            await bash.close()
+        elif bash:
+            code = await bash.process.wait()
+            self._notes.append(f"The shell before had ended ({_how(code)}), so this is a new one: {_LOST}.")
+            self._former.append(bash)
+        self._bash = await Bash.start(self._sandbox)
+        self.started = True
+        return self._bash
+
+    async def _outcome(self, bash: Bash, timed_out: bool) -> Outcome:
+        end = bash.end
+        capture = bash.finish()
+        ended = bash.over
+        code = end.status if end else (await bash.process.wait() if ended else None)
+        if timed_out:
+            code = None
+        folder = end.folder if end else ""
+        return Outcome(
+            output=capture.text(),
+            exit_code=code,
+            timed_out=timed_out,
+            shell_ended=ended and end is None,
+            omitted=capture.omitted,
+            folder=folder,
+        )
+
+    async def _cancelled(self, bash: Bash, before: list[int]) -> None:
+        """Kill the running command even if we are cancelled once more; the next result says what became of the shell."""
+        self._stopping = asyncio.create_task(self._stop(bash, before))
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(self._stopping)
+
+    async def _stop(self, bash: Bash, before: list[int]) -> bool:
+        """Kill the command's processes and, if the shell itself does not come back then, the shell. Whether it lives."""
+        keep = [bash.process.pid, *before]
+        await _kill(bash, keep)
+        if await bash.settled(_SETTLE_SECONDS) and not bash.over:
+            return True
+        with contextlib.suppress(OSError, SandboxError):
+            await bash.process.signal(9)
+        await _kill(bash, keep)
+        await bash.settled(_SETTLE_SECONDS)
+        return False
+
+
+async def _kill(bash: Bash, keep: list[int]) -> None:
+    # A loop of the shell starts new children for ever: do not wait for the last of them.
+    with contextlib.suppress(TimeoutError, OSError, SandboxError):
+        async with asyncio.timeout(_KILL_SECONDS):
+            await bash.process.kill(keep=keep)
+
+
+async def _follow(bash: Bash, progress: Callable[[str], Awaitable[None]]) -> None:
+    """Show output as it comes, several pieces at once, until the command ends."""
+    while not bash.done:
+        await bash.changed()
+        await bash.settled(_GATHER_SECONDS)
+        if text := bash.fresh.take():
+            await progress(text)
+
+
+def _how(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,84 @@
+"""What a program wrote for a terminal, as plain text: bounded head and tail, no escape sequences, no control characters."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import deque
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, links
+    r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"  # strings for the device
+    r"|\x1b[ -/]+[0-~]"  # character sets
+    r"|\x1b[0-~]?"
+)
+_OVERSTRIKE = re.compile(r"[^\n\x08]\x08")
+_CONTROLS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
+
+
+def plain(text: str) -> str:
+    """The text without escape sequences; CR becomes a line end, other control characters a visible sign."""
+    text = _ESCAPES.sub("", text)
+    if "\x08" in text:
+        text = _OVERSTRIKE.sub("", text)
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
+
+
+class HeadTail:
+    """Bytes of which the first and the last `side` are kept; `total` counts all."""
+
+    def __init__(self, side: int = 200_000) -> None:
+        self.total = 0
+        self._side = side
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+
+    def add(self, data: bytes) -> None:
+        """Take more bytes in."""
+        self.total += len(data)
+        if (room := self._side - len(self._head)) > 0:
+            self._head += data[:room]
+            data = data[room:]
+        if not data:
+            return
+        self._tail.append(data)
+        self._tail_size += len(data)
+        while self._tail_size - len(self._tail[0]) >= self._side:
+            self._tail_size -= len(self._tail.popleft())
+
+    @property
+    def omitted(self) -> int:
+        """How many bytes in the middle are not kept."""
+        return max(self.total - 2 * self._side, 0)
+
+    def text(self) -> str:
+        """Both ends as plain text, with a note between them that says how much is missing."""
+        tail = b"".join(self._tail)[-self._side :] if self._tail else b""
+        if not self.omitted:
+            return plain((bytes(self._head) + tail).decode("utf-8", "replace"))
+        head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))  # drops a cut last character
+        cut = next((i for i in range(min(4, len(tail))) if tail[i] & 0xC0 != 0x80), 0)
+        end = plain(tail[cut:].decode("utf-8", "replace"))
+        return f"{plain(head)}\n[... {self.omitted} bytes omitted ...]\n{end}"
+
+
+class Fresh:
+    """The newest output that was not shown yet, for progress: a slow listener gets the last `limit` bytes only."""
+
+    def __init__(self, limit: int = 8192) -> None:
+        self._limit = limit
+        self._data = bytearray()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def add(self, data: bytes) -> None:
+        """Take more bytes in."""
+        self._data += data[-self._limit :]
+        if len(self._data) > 2 * self._limit:
+            del self._data[: -self._limit]
+
+    def take(self) -> str:
+        """The text since the last time."""
+        data, self._data = bytes(self._data[-self._limit :]), bytearray()
+        return plain(self._decoder.decode(data))
