@@ -20,13 +20,15 @@ SELF := $(INSTALL) --no-deps --no-build-isolation --editable .
 help:
 	@sed -n 's/^#   //p' Makefile
 
-# An environment that was made elsewhere (a moved checkout), or whose Python has gone, is made anew.
-ifneq ($(shell grep -qsF '$(CURDIR)/$(BIN)/' $(BIN)/pip && $(BIN)/python -c 'import pip' 2>&1 && echo usable),usable)
+# An environment that was made elsewhere (a moved checkout), or whose Python has gone, is made anew; any other is kept.
+USABLE := grep -qsF '$(CURDIR)/$(BIN)/' $(BIN)/pip && $(BIN)/python -c 'import pip' 2>/dev/null
+ifneq ($(shell $(USABLE) && echo yes),yes)
 .PHONY: $(VENV)/.made
 endif
 
 $(VENV)/.made:
-	@for python in $(PYTHON); do \
+	@if $(USABLE); then touch $@; exit 0; fi; \
+	for python in $(PYTHON); do \
 	    $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
 	    echo "Setting up $(VENV) with $$($$python --version)"; \
 	    $$python -m venv --clear $(VENV) && touch $@ && exit 0; \
