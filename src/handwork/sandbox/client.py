@@ -1,0 +1,306 @@
+"""A sandbox served by our supervisor: what bwrap and host share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from handwork.errors import SandboxError
+from handwork.sandbox import process
+from handwork.sandbox.base import Entry, ExecResult, Process
+from handwork.sandbox.capture import Capture
+from handwork.sandbox.connection import Connection
+from handwork.sandbox.inside import wire
+from handwork.sandbox.process import Program
+from handwork.schema import Notify
+
+PROCESS_LIMIT = 512
+_CHUNK = 1 << 18
+
+
+class SupervisedSandbox(ABC):
+    """Starts its supervisor at the first use, and anew after it died. Used from one event loop."""
+
+    name: str
+    contained: bool
+
+    def __init__(self, workspace: Path, artifacts: Path, notify: Notify) -> None:
+        self._workspace, self._artifacts, self._notify = workspace, artifacts, notify
+        self._connection: Connection | None = None
+        self._starting: asyncio.Task[Connection] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._starts = 0
+        self._closed = False
+
+    @property
+    def workspace(self) -> str:
+        return str(self._workspace)
+
+    @property
+    def artifacts(self) -> str:
+        return str(self._artifacts)
+
+    @property
+    def generation(self) -> int:
+        return max(0, self._starts - 1)
+
+    # ---- what a backend adds
+
+    @abstractmethod
+    def _launch(self) -> Connection:
+        """Start a supervisor; called with a running loop. Raises SandboxUnavailable."""
+
+    @abstractmethod
+    def _explain(self, errors: str) -> SandboxError:
+        """Why the supervisor did not start, given what it wrote on its standard error."""
+
+    @abstractmethod
+    def _environment(self) -> Mapping[str, str]:
+        """The clean environment of programs inside."""
+
+    def _freed(self) -> None:
+        """The supervisor is gone: free what was made for it outside."""
+
+    # ---- start and end
+
+    async def _running(self) -> Connection:
+        connection = self._connection
+        if connection is not None and connection.alive:
+            return connection
+        if self._closed:
+            raise SandboxError("The sandbox is closed")
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._start(), name="sandbox start")
+        return await asyncio.shield(self._starting)
+
+    async def _start(self) -> Connection:
+        if self._connection is not None:
+            await self._connection.end()
+        self._workspace.mkdir(parents=True, exist_ok=True)
+        self._artifacts.mkdir(parents=True, exist_ok=True)
+        connection = self._connection = self._launch()
+        try:
+            async with asyncio.timeout(30.0):
+                await connection.ready
+        except (SandboxError, TimeoutError):
+            errors = connection.errors()
+            await connection.end()
+            raise self._explain(errors) from None
+        self._starts += 1
+        return connection
+
+    async def close(self) -> None:
+        """Kill everything inside and wait until it is gone; never raises for a dead supervisor."""
+        self._closed = True
+        closing = asyncio.ensure_future(self._close())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            # Whoever cancels us must not leave processes behind: ending them takes milliseconds.
+            await closing
+            raise
+
+    async def _close(self) -> None:
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+            if not self._starting.cancelled():
+                self._starting.exception()  # whoever wanted the start was told
+        if self._connection is not None:
+            await self._connection.end()
+            self._freed()
+
+    # ---- programs
+
+    async def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float | None = None,
+        max_output: int = 1_000_000,
+    ) -> ExecResult:
+        """Run a command to its end; what it left running in the background is killed then, too."""
+        connection = await self._running()
+        output, errors = _Drain(max_output), _Drain(max_output)
+        try:
+            fds = [wire.memory_file(stdin)] if stdin else []
+            fds += [output.open(), errors.open()]
+            place = {"cwd": self._path(cwd or ""), "env": {**self._environment(), **(env or {})}}
+            program = await process.start(connection, argv, fds=fds, stdin=bool(stdin), stderr=True, **place)
+            timed_out = await self._finish(program, timeout)
+            (text, lost), (problems, also) = output.finish(), errors.finish()
+        finally:
+            output.close()
+            errors.close()
+        if program.over:
+            problems += b"\n[ended: more than %d processes]\n" % program.over
+        return ExecResult(await program.wait(), text, problems, timed_out, lost + also)
+
+    async def _finish(self, program: Program, timeout: float | None) -> bool:
+        timed_out = False
+        try:
+            try:
+                async with asyncio.timeout(timeout):
+                    await program.ended.wait()
+            except TimeoutError:
+                timed_out = True
+            if not program.gone.is_set():
+                await program.kill()
+        except asyncio.CancelledError:
+            await program.put_down()
+            raise
+        self._tell_of(program)
+        return timed_out
+
+    def _tell_of(self, program: Program) -> None:
+        if program.over:
+            self._notify("warning", f"A program was ended: it had started more than {program.over} processes")
+
+    async def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bool = False,
+        pty: bool = False,
+    ) -> Process:
+        connection = await self._running()
+        ours: list[int] = []
+        fds: list[int] = []
+        try:
+            if stdin and not pty:
+                theirs, mine = os.pipe()
+                fds.append(theirs)
+                ours.append(mine)
+            if not pty:
+                mine, theirs = os.pipe()
+                fds.append(theirs)
+                ours.append(mine)
+            for fd in ours:
+                os.set_blocking(fd, False)
+            place = {"cwd": self._path(cwd or ""), "env": {**self._environment(), **(env or {})}}
+            program = await process.start(connection, argv, fds=fds, stdin=stdin and not pty, pty=pty, **place)
+        except BaseException:
+            wire.close_all(fds)
+            wire.close_all(ours)
+            raise
+        if ours:
+            program.output = ours[-1]
+            program.input = ours[0] if stdin else None
+        return program
+
+    # ---- files
+
+    async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
+        _nothing, fds = await self._ask("open", path)
+        try:
+            return await _read_file(fds, offset, limit)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
+        finally:
+            wire.close_all(fds)
+
+    async def write(self, path: str, data: bytes, *, mode: int | None = None, exclusive: bool = False) -> None:
+        await self._ask("write", path, data, mode=mode, exclusive=exclusive)
+
+    async def remove(self, path: str) -> None:
+        await self._ask("remove", path)
+
+    async def list(self, path: str, *, depth: int = 1, hidden: bool = True, limit: int = 10_000) -> list[Entry]:
+        found, _fds = await self._ask("list", path, depth=depth, hidden=hidden, limit=limit)
+        return [_entry(item) for item in found] if isinstance(found, list) else []
+
+    async def stat(self, path: str) -> Entry | None:
+        if "\0" in path:
+            return None
+        found, _fds = await self._ask("stat", path)
+        return None if found is None else _entry(found)
+
+    async def resolve(self, path: str) -> str:
+        found, _fds = await self._ask("resolve", path)
+        return str(found)
+
+    async def _ask(self, operation: str, path: str, data: bytes | None = None, **more: Any) -> tuple[Any, list[int]]:
+        try:
+            if "\0" in path:
+                raise PermissionError(22, "A path cannot hold a NUL")
+            connection = await self._running()
+            fds = [] if data is None else [wire.memory_file(data)]
+            return await connection.request(fds, op=operation, path=path, **more)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
+
+    def _path(self, path: str) -> str:
+        return os.path.join(self.workspace, path)
+
+
+class _Drain:
+    """Reads one pipe as it fills, so that the program never waits for us, and keeps a bounded part."""
+
+    def __init__(self, limit: int) -> None:
+        self._capture = Capture(limit)
+        self._fd: int | None = None
+
+    def open(self) -> int:
+        """Start reading; the end to write to is the caller's."""
+        self._fd, theirs = os.pipe()
+        os.set_blocking(self._fd, False)
+        asyncio.get_running_loop().add_reader(self._fd, self._read)
+        return theirs
+
+    def _read(self) -> bool:
+        if self._fd is None:
+            return False
+        try:
+            data = os.read(self._fd, _CHUNK)
+        except BlockingIOError:
+            return False
+        if data:
+            self._capture.feed(data)
+        else:
+            self.close()
+        return bool(data)
+
+    def finish(self) -> tuple[bytes, int]:
+        """What is still in the pipe, but no more than a pipe can hold: somebody else may have it open and go on writing."""
+        for _ in range(16):
+            if not self._read():
+                break
+        self.close()
+        return self._capture.finish()
+
+    def close(self) -> None:
+        if self._fd is not None:
+            asyncio.get_running_loop().remove_reader(self._fd)
+            os.close(self._fd)
+            self._fd = None
+
+
+async def _read_file(fds: list[int], offset: int, limit: int | None) -> bytes:
+    # The descriptor comes from inside: what is no plain file could make us wait for ever.
+    if len(fds) != 1 or not os.path.isfile(f"/proc/self/fd/{fds[0]}"):
+        raise PermissionError(13, "Not a regular file")
+    parts: list[bytes] = []
+    while limit is None or limit > 0:
+        data = os.pread(fds[0], _CHUNK if limit is None else min(_CHUNK, limit), offset)
+        if not data:
+            break
+        parts.append(data)
+        offset += len(data)
+        if limit is not None:
+            limit -= len(data)
+        if len(parts) % 64 == 0:
+            await asyncio.sleep(0)  # a large file must not stop the other sessions
+    return b"".join(parts)
+
+
+def _entry(item: Any) -> Entry:
+    path, kind, size, mode = item
+    return Entry(path, kind, size, mode)

@@ -1,0 +1,181 @@
+"""Our end of the socket to a supervisor: requests with answers, news of jobs, and what happens when the other end dies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections import deque
+from collections.abc import Callable
+from socket import socket
+from typing import Any, TypeAlias
+
+from handwork.errors import SandboxError
+from handwork.sandbox.inside import wire
+
+News: TypeAlias = Callable[[dict[str, Any], list[int]], None]
+"""What a job does with news of it; the descriptors become its own."""
+
+
+class Connection:
+    """One running supervisor. `lost` is called once, with the reason, when it is gone, whoever ended it."""
+
+    def __init__(self, sock: socket, child: subprocess.Popen[bytes], errors: int, lost: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sock, self._child, self._errors, self._on_lost = sock, child, errors, lost
+        self._answers: dict[int, asyncio.Future[tuple[Any, list[int]]]] = {}
+        self._jobs: dict[int, tuple[News, Callable[[SandboxError], None]]] = {}
+        self._number = 0
+        self._unsent: deque[tuple[bytes, list[int]]] = deque()
+        self.ready: asyncio.Future[None] = self._loop.create_future()
+        self._gone = asyncio.Event()
+        self.failure: SandboxError | None = None
+        sock.setblocking(False)
+        self._loop.add_reader(sock.fileno(), self._readable)
+
+    @property
+    def alive(self) -> bool:
+        return self.failure is None
+
+    def next_number(self) -> int:
+        self._number += 1
+        return self._number
+
+    def watch_job(self, number: int, news: News, lost: Callable[[SandboxError], None]) -> None:
+        """Have news of the job `number` delivered until `forget_job`."""
+        self._jobs[number] = (news, lost)
+
+    def forget_job(self, number: int) -> None:
+        self._jobs.pop(number, None)
+
+    def send(self, fds: list[int] | None = None, **message: object) -> None:
+        """Send a message; the descriptors are ours to close from now on, whatever happens."""
+        owned = fds or []
+        if self.failure is not None:
+            wire.close_all(owned)
+            raise self.failure
+        try:
+            packet = wire.encode(message, owned)
+        except BaseException:
+            wire.close_all(owned)
+            raise
+        self._unsent.append(packet)
+        if len(self._unsent) == 1:
+            self._flush()
+
+    async def request(self, fds: list[int] | None = None, **message: object) -> tuple[Any, list[int]]:
+        """Send a request and wait for its answer: a value and descriptors, which the caller owns.
+
+        Raises the OSError that happened inside, or SandboxError when the supervisor dies.
+        """
+        number = self.next_number()
+        answer: asyncio.Future[tuple[Any, list[int]]] = self._loop.create_future()
+        self._answers[number] = answer
+        try:
+            self.send(fds, id=number, **message)
+            return await answer
+        except asyncio.CancelledError:
+            if answer.done() and not answer.cancelled() and answer.exception() is None:
+                wire.close_all(answer.result()[1])
+            raise
+        finally:
+            self._answers.pop(number, None)
+
+    async def end(self) -> None:
+        """Kill the supervisor with all that it started, and wait until it is gone. Never raises for a dead one."""
+        self._lose("it was closed")
+        await self._gone.wait()
+
+    def errors(self) -> str:
+        """What the supervisor, or what should have started it, wrote on its standard error."""
+        return os.pread(self._errors, 8192, 0).decode(errors="replace").strip()
+
+    # ---- the socket
+
+    def _flush(self) -> None:
+        while self._unsent:
+            data, fds = self._unsent[0]
+            try:
+                wire.send_packet(self._sock, data, fds)
+            except BlockingIOError:
+                self._loop.add_writer(self._sock.fileno(), self._flush)
+                return
+            except OSError:
+                self._lose("its socket broke")
+                return
+            self._unsent.popleft()
+            wire.close_all(fds)
+        self._loop.remove_writer(self._sock.fileno())
+
+    def _readable(self) -> None:
+        for _ in range(64):
+            try:
+                received = wire.receive(self._sock)
+            except BlockingIOError:
+                return
+            except (OSError, wire.WireError) as error:
+                self._lose(f"its socket broke ({error})")
+                return
+            if received is None:
+                self._lose("its first process ended")
+                return
+            self._deliver(*received)
+
+    def _deliver(self, message: dict[str, Any], fds: list[int]) -> None:
+        # What runs inside may speak in the supervisor's place: nothing here trusts the shape of a message.
+        number, job = message.get("id"), message.get("job")
+        if message.get("ready") and not self.ready.done():
+            self.ready.set_result(None)
+        elif isinstance(job, int) and job in self._jobs:
+            self._jobs[job][0](message, fds)
+            return
+        elif isinstance(number, int) and number in self._answers and not self._answers[number].done():
+            answer = self._answers[number]
+            if "errno" in message:
+                code = message["errno"]
+                answer.set_exception(OSError(code if isinstance(code, int) else 5, str(message.get("text"))))
+            else:
+                answer.set_result((message.get("ok"), fds))
+                return
+        wire.close_all(fds)
+
+    # ---- the end
+
+    def _lose(self, why: str) -> None:
+        if self.failure is not None:
+            return
+        self._loop.remove_reader(self._sock.fileno())
+        self._loop.remove_writer(self._sock.fileno())
+        self._sock.close()  # the sign for the supervisor to end everything
+        self.failure = SandboxError(
+            f"The sandbox is gone: {why}. What ran in it has ended; the next use starts a new one."
+        )
+        for _data, fds in self._unsent:
+            wire.close_all(fds)
+        self._unsent.clear()
+        if not self.ready.done():
+            self.ready.set_exception(self.failure)
+            self.ready.exception()  # asked here, so that nobody has to
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(self.failure)
+        for _news, lost in list(self._jobs.values()):
+            lost(self.failure)
+        self._jobs.clear()
+        self._await_end()
+        self._on_lost()
+
+    def _await_end(self) -> None:
+        exit_fd = os.pidfd_open(self._child.pid)
+
+        def ended() -> None:
+            kill.cancel()
+            self._loop.remove_reader(exit_fd)
+            os.close(exit_fd)
+            self._child.wait()
+            os.close(self._errors)
+            self._gone.set()
+
+        # The supervisor ends by itself when its socket closes; a stuck one does not get long.
+        kill = self._loop.call_later(5.0, self._child.kill)
+        self._loop.add_reader(exit_fd, ended)

@@ -1,0 +1,73 @@
+"""No sandbox: the same supervisor as a plain child. File tools are held to the workspace, programs by nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.sandbox.client import PROCESS_LIMIT, SupervisedSandbox
+from handwork.sandbox.connection import Connection
+from handwork.sandbox.launch import base_environment, launch
+from handwork.schema import Notify
+
+
+class HostSandbox(SupervisedSandbox):
+    """Runs programs with all the rights of the user: announced loudly at each start."""
+
+    name = "host"
+    contained = False
+
+    def __init__(
+        self,
+        workspace: Path,
+        artifacts: Path,
+        notify: Notify,
+        *,
+        hide: Sequence[Path] = (),
+        process_limit: int = PROCESS_LIMIT,
+    ) -> None:
+        super().__init__(workspace, artifacts, notify)
+        self._hide, self._limit = tuple(hide), process_limit
+        self._scratch = ""
+
+    def _launch(self) -> Connection:
+        if sys.platform != "linux":
+            raise SandboxUnavailable(
+                "The host backend runs on Linux only; on other systems use a Linux container or machine."
+            )
+        self._notify(
+            "warning",
+            "NO SANDBOX (host): what the model runs can read and change everything that you can, and use the network.",
+        )
+        self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="handwork-"))
+        for name in ("home", "tmp"):
+            (Path(self._scratch) / name).mkdir(mode=0o700)
+        artifacts = os.path.realpath(self._artifacts)
+        hidden = [path for path in map(os.path.realpath, self._hide) if not Path(artifacts).is_relative_to(path)]
+        allowed = {"readable": [artifacts], "writable": [self.workspace, self._scratch], "hidden": hidden}
+        try:
+            return launch(
+                [],
+                {
+                    "workspace": self.workspace,
+                    "limit": self._limit,
+                    "allowed": allowed,
+                    "parent": os.getpid(),
+                    "scratch": self._scratch,
+                },
+                environment=self._environment(),
+                lost=self._freed,
+            )
+        except OSError as error:
+            os.rmdir(self._scratch)
+            raise SandboxUnavailable(f"The supervisor cannot be started: {error}") from error
+
+    def _environment(self) -> Mapping[str, str]:
+        return base_environment(f"{self._scratch}/home", f"{self._scratch}/tmp")
+
+    def _explain(self, errors: str) -> SandboxError:
+        return SandboxUnavailable(f"The supervisor does not start: {errors or 'it said nothing'}")

@@ -1,0 +1,197 @@
+"""A job: one program and all that it starts, held together by a leader that adopts its orphans."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import signal
+import termios
+import time
+
+from . import processes, wire
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def adopt_orphans() -> None:
+    """Orphans below this process become its children instead of those of the first process of all."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def set_undumpable() -> None:
+    """No other process of the same user may trace this one or read its memory, environment or descriptors."""
+    _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def die_with(parent: int) -> bool:
+    """Have SIGTERM sent when the parent dies; False if it is dead already."""
+    _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    return os.getppid() == parent
+
+
+class Job:
+    """What the supervisor knows of a job; `report` is the pipe on which the leader tells of it."""
+
+    __slots__ = ("exited", "id", "keep", "killing", "leader", "program", "rest", "report")
+
+    def __init__(self, number: int, leader: int, report: int) -> None:
+        self.id, self.leader, self.report = number, leader, report
+        self.program = 0
+        self.exited = False
+        self.killing = False
+        self.keep: list[tuple[int, frozenset[int]]] = []
+        self.rest = b""
+
+    def news(self) -> list[dict[str, object]] | None:
+        """What the leader reported since the last time, as messages; None when the leader has ended."""
+        data = os.read(self.report, 4096)
+        if not data:
+            return None
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        return [self._read(line[:1], line[1:].split(b" ", 1)) for line in lines]
+
+    def _read(self, kind: bytes, words: list[bytes]) -> dict[str, object]:
+        if kind == b"p":
+            self.program = int(words[0])
+            return {"job": self.id, "pid": self.program}
+        if kind == b"f":
+            return {"job": self.id, "errno": int(words[0]), "what": words[1].decode()}
+        self.exited = True
+        return {"job": self.id, "exit": int(words[0]), "gone": words[1] == b"1"}
+
+
+class Order:
+    """What to start, with the descriptors that become its standard streams; `errors` None merges it into the output."""
+
+    __slots__ = ("argv", "cwd", "env", "errors", "output", "stdin", "terminal")
+
+    def __init__(self, request: dict[str, object], fds: list[int]) -> None:
+        argv, env = request["argv"], request["env"]
+        assert isinstance(argv, list)
+        assert isinstance(env, dict)
+        self.argv = [os.fsencode(word) for word in argv]
+        self.env = {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+        self.cwd = str(request["cwd"])
+        self.terminal = bool(request.get("pty"))
+        self.stdin: int | None = fds[0] if request.get("stdin") or self.terminal else None
+        self.output = fds[0] if self.terminal else fds[1 if request.get("stdin") else 0]
+        self.errors = fds[-1] if request.get("stderr") else self.output
+
+
+def start(number: int, order: Order) -> Job:
+    """Fork the leader, which forks the program."""
+    report, theirs = os.pipe()
+    supervisor = os.getpid()
+    try:
+        leader = os.fork()
+    except OSError:
+        wire.close_all([report, theirs])
+        raise
+    if leader == 0:
+        try:
+            _lead(supervisor, theirs, order)
+        finally:
+            os._exit(70)
+    os.close(theirs)
+    return Job(number, leader, report)
+
+
+def _lead(supervisor: int, report: int, order: Order) -> None:
+    signal.signal(signal.SIGTERM, _end)
+    adopt_orphans()
+    if not die_with(supervisor):
+        os._exit(1)
+    failed, theirs = os.pipe()
+    program = os.fork()
+    if program == 0:
+        try:
+            _become(order, theirs)
+        finally:
+            os._exit(127)
+    _close_but({failed, report})
+    failure = os.read(failed, 200)
+    if failure:
+        os.waitpid(program, 0)
+        os.write(report, b"f" + failure + b"\n")
+        os._exit(0)
+    os.write(report, b"p%d\n" % program)
+    os.close(failed)
+    while True:
+        try:
+            pid, status = os.waitpid(-1, 0)
+        except ChildProcessError:
+            os._exit(0)
+        if pid == program:
+            os.write(report, b"x%d %d\n" % (os.waitstatus_to_exitcode(status), _reap()))
+
+
+def _reap() -> bool:
+    """Collect the dead; True if no child is left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False
+
+
+def _end(number: int, frame: object) -> None:
+    # The supervisor died: nothing of this job may survive it.
+    while not _reap():
+        processes.sweep(os.getpid())
+        time.sleep(0.001)
+    os._exit(0)
+
+
+def _close_but(kept: set[int]) -> None:
+    start_at = 0
+    for fd in sorted(kept):
+        os.closerange(start_at, fd)
+        start_at = fd + 1
+    os.closerange(start_at, 1 << 20)
+
+
+def _become(order: Order, failed: int) -> None:
+    what = "start"
+    try:
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        os.setsid()
+        _streams(order)
+        _volunteer_for_oom()
+        what = "cwd"
+        os.chdir(order.cwd)
+        what = "argv"
+        os.execvpe(order.argv[0], order.argv, order.env)
+    except (OSError, ValueError) as error:
+        code = error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
+        os.write(failed, b"%d %s" % (code, what.encode()))
+
+
+def _streams(order: Order) -> None:
+    stdin = os.open("/dev/null", os.O_RDONLY) if order.stdin is None else order.stdin
+    # Out of the way of 0, 1, 2 first, so that no dup2 overwrites a source.
+    sources = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (stdin, order.output, order.errors)]
+    for target, source in enumerate(sources):
+        os.dup2(source, target)
+    if order.terminal:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def _volunteer_for_oom() -> None:
+    # When memory runs out, the kernel should take the model's program, not us.
+    try:
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    except OSError:
+        return
+    try:
+        os.write(fd, b"500")
+    except OSError:
+        pass
+    finally:
+        os.close(fd)

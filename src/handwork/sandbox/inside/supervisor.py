@@ -1,0 +1,273 @@
+"""The first process of a sandbox: starts programs, serves files and ends everything when we are gone."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import time
+from _socket import AF_UNIX, SOCK_SEQPACKET, socket
+
+from . import files, jobs, processes, wire
+
+_WATCH = 0.1
+"""Seconds between two looks at the number of processes."""
+_SWEEP = 0.002
+_FILE_SIZE = 1 << 37
+
+
+class Supervisor:
+    """Serves one socket until it closes. `limit` is the number of processes that all jobs may have together."""
+
+    def __init__(self, sock: socket, served: files.Files, limit: int) -> None:
+        self.sock, self.files, self.limit = sock, served, limit
+        self.jobs: dict[int, jobs.Job] = {}
+        self.by_report: dict[int, jobs.Job] = {}
+        self.poll = select.poll()
+        self.poll.register(sock.fileno(), select.POLLIN)
+        self.strays = False
+        self.floor = 1 << 30
+        self.watched = 0.0
+        self.stopping = False
+
+    def run(self) -> None:
+        """Until the other end closes or SIGTERM comes."""
+        while not self.stopping:
+            for fd, _events in self.poll.poll(self._patience()):
+                if fd != self.sock.fileno():
+                    self._hear(self.by_report[fd])
+                elif not self._serve():
+                    return
+            self._sweep()
+            if self.jobs:
+                self._watch()
+
+    def tell(self, fds: list[int] | None = None, **message: object) -> None:
+        """Send a message; the descriptors are closed afterwards."""
+        data, sent = wire.encode(message, fds or [])
+        try:
+            wire.send_packet(self.sock, data, sent)
+        except OSError:
+            self.stopping = True  # nobody listens any more
+        finally:
+            wire.close_all(sent)
+
+    def _patience(self) -> float | None:
+        if self.strays or any(job.killing or job.keep for job in self.jobs.values()):
+            return _SWEEP * 1000
+        return _WATCH * 1000 if self.jobs else None
+
+    # ---- requests
+
+    def _serve(self) -> bool:
+        received = wire.receive(self.sock)
+        if received is None:
+            return False
+        message, fds = received
+        number = message.get("id")
+        try:
+            answer, given = self._answer(message, fds)
+        except OSError as error:
+            self.tell(id=number, errno=error.errno or 5, text=error.strerror or str(error))
+        except (ValueError, LookupError, UnicodeError) as error:
+            self.tell(id=number, errno=22, text=str(error))
+        else:
+            if number is not None and answer is not self:
+                self.tell(given, id=number, ok=answer)
+        finally:
+            wire.close_all(fds)
+        return True
+
+    def _answer(self, message: dict[str, object], fds: list[int]) -> tuple[object, list[int]]:
+        operation = message["op"]
+        if operation in ("spawn", "signal", "kill", "tree"):
+            return self._job_request(str(operation), message, fds)
+        path = str(message["path"])
+        if operation == "open":
+            return None, [self.files.open(path)]
+        if operation == "write":
+            mode = message.get("mode")
+            self.files.write(path, fds[0], mode if isinstance(mode, int) else None, bool(message.get("exclusive")))
+            return None, []
+        if operation == "remove":
+            self.files.remove(path)
+            return None, []
+        if operation == "list":
+            depth, limit = message["depth"], message["limit"]
+            assert isinstance(depth, int)
+            assert isinstance(limit, int)
+            return self.files.list(path, depth, bool(message["hidden"]), limit), []
+        if operation == "stat":
+            return self.files.stat(path), []
+        if operation == "resolve":
+            return self.files.resolve(path), []
+        raise ValueError(f"no such operation: {operation}")
+
+    def _job_request(self, operation: str, message: dict[str, object], fds: list[int]) -> tuple[object, list[int]]:
+        number = message["job"]
+        assert isinstance(number, int)
+        if operation == "spawn":
+            self._spawn(number, message, fds)
+            return self, []
+        job = self.jobs.get(number)
+        if job is None:
+            return [] if operation == "tree" else None, []
+        if operation == "tree":
+            rows = processes.table()
+            return [pid for pid in processes.descendants(rows, job.leader) if pid != job.program], []
+        if operation == "signal":
+            wanted = message["number"]
+            assert isinstance(wanted, int)
+            if job.program and not job.exited:
+                processes.send(job.program, wanted)
+            return None, []
+        keep, answer = message.get("keep"), message.get("id")
+        if keep and isinstance(keep, list) and isinstance(answer, int):
+            job.keep.append((answer, frozenset(keep)))
+        else:
+            job.killing = True
+        return self, []
+
+    def _spawn(self, number: int, message: dict[str, object], fds: list[int]) -> None:
+        given: list[int] = []
+        try:
+            if message.get("pty"):
+                master, slave = os.openpty()
+                given, fds[:] = [master], [slave]
+            job = jobs.start(number, jobs.Order(message, fds))
+        except (OSError, ValueError, UnicodeError) as error:
+            wire.close_all(given)
+            self.tell(job=number, errno=getattr(error, "errno", None) or 22, what="start")
+            self.tell(job=number, gone=True)
+            return
+        self.jobs[number] = self.by_report[job.report] = job
+        self.poll.register(job.report, select.POLLIN)
+        if given:
+            self.tell(given, job=number, pty=True)
+
+    # ---- what leaders tell
+
+    def _hear(self, job: jobs.Job) -> None:
+        news = job.news()
+        if news is not None:
+            for message in news:
+                self.tell(None, **message)
+            return
+        self.poll.unregister(job.report)
+        del self.by_report[job.report], self.jobs[job.id]
+        os.close(job.report)
+        _pid, status = os.waitpid(job.leader, 0)
+        if status:
+            # Something in the job killed its leader: whom the leader held is now ours.
+            self.strays = True
+        for answer, _keep in job.keep:
+            self.tell(id=answer, ok=None)
+        self.tell(job=job.id, gone=True)
+
+    # ---- killing
+
+    def _sweep(self) -> None:
+        for job in list(self.jobs.values()):
+            if job.killing:
+                processes.send(job.leader, signal.SIGCONT)
+                processes.sweep(job.leader)
+            elif job.keep and job.program:
+                waiting, job.keep = job.keep, []
+                for answer, keep in waiting:
+                    if processes.sweep(job.leader, job.program, keep | {job.program}):
+                        self.tell(id=answer, ok=None)
+                    else:
+                        job.keep.append((answer, keep))
+        if self.strays:
+            self._end_strays()
+
+    def _end_strays(self) -> None:
+        leaders = {job.leader for job in self.jobs.values()}
+        me = os.getpid()
+        mine = [pid for pid, row in processes.table().items() if row.parent == me and pid not in leaders]
+        for pid in mine:
+            processes.send(pid, signal.SIGSTOP)
+            processes.sweep(pid)
+            processes.send(pid, signal.SIGKILL)
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                pass
+        self.strays = bool(mine)
+
+    def _watch(self) -> None:
+        """End the largest job if there are too many processes."""
+        now = time.monotonic()
+        if now - self.watched < _WATCH:
+            return
+        self.watched = now
+        # The count of all threads of the machine costs one read; only when it grew does the exact look pay.
+        with open("/proc/loadavg", "rb", buffering=0) as load:
+            total = int(load.read(200).split()[3].split(b"/")[1])
+        self.floor = min(self.floor, total)
+        if total < self.floor + self.limit // 4:
+            return
+        self.floor = total
+        rows = processes.table()
+        trees = {job: processes.descendants(rows, job.leader) for job in self.jobs.values()}
+        if sum(map(len, trees.values())) > self.limit:
+            job = max(trees, key=lambda job: len(trees[job]))
+            if not job.killing:
+                job.killing = True
+                self.tell(job=job.id, over=self.limit)
+
+
+def _harden() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    largest = _FILE_SIZE if hard == resource.RLIM_INFINITY else min(hard, _FILE_SIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    jobs.adopt_orphans()
+    # No program inside may trace us or take our socket out of /proc.
+    jobs.set_undumpable()
+
+
+def main(
+    descriptor: int, workspace: str, limit: int, allowed: dict[str, list[str]], parent: int = 0, scratch: str = ""
+) -> None:
+    """Serve the socket `descriptor`; everything that was started here ends with this function, and `scratch` is removed."""
+    os.set_inheritable(descriptor, False)
+    sock = socket(AF_UNIX, SOCK_SEQPACKET, 0, descriptor)
+    served = files.Files(workspace, allowed["readable"], allowed["writable"], allowed["hidden"])
+    supervisor = Supervisor(sock, served, limit)
+
+    def stop(number: int, frame: object) -> None:
+        supervisor.stopping = True
+        raise InterruptedError
+
+    signal.signal(signal.SIGTERM, stop)
+    _harden()
+    try:
+        if not parent or jobs.die_with(parent):
+            supervisor.tell(ready=True)
+            supervisor.run()
+    except InterruptedError:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _end_all()
+        if scratch:
+            import shutil  # 10 ms that a start need not pay
+
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _end_all() -> None:
+    if os.getpid() == 1:
+        os._exit(0)  # the kernel kills the namespace with its first process
+    me = os.getpid()
+    while True:
+        processes.sweep(me)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.001)

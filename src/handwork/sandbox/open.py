@@ -1,0 +1,91 @@
+"""Choose a session's sandbox by the settings, and say early whether it can run here."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from handwork.config import SandboxSettings
+from handwork.errors import ConfigError
+from handwork.sandbox.base import Sandbox
+from handwork.sandbox.bwrap import BwrapSandbox, find_bwrap
+from handwork.sandbox.host import HostSandbox
+from handwork.schema import Notify
+
+__all__ = ["find_bwrap", "open_sandbox", "probe"]
+
+_BACKENDS = ("auto", "bwrap", "host")
+_SYSTEM = (
+    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/nix", "/opt", "/proc", "/root", "/run",
+    "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/lib", "/var/tmp", "/usr/local", "/usr/bin", "/usr/lib",
+)  # fmt: skip
+_PRIVATE = (".ssh", ".gnupg", ".aws", ".kube")
+
+
+def open_sandbox(
+    settings: SandboxSettings, *, workspace: Path, artifacts: Path, notify: Notify, hide: Sequence[Path] = ()
+) -> Sandbox:
+    """The sandbox that the settings name; nothing is started or made before its first use.
+
+    `hide` are Handwork's own folders and files (store, configuration), which nothing inside may see. `auto` means bwrap and
+    never falls back to host. Raises ConfigError for an unknown backend or a workspace that cannot be one; the first use
+    raises SandboxUnavailable, with the choices, where the backend does not run.
+    """
+    if settings.backend not in _BACKENDS:
+        raise ConfigError(f"[sandbox] backend = {settings.backend!r} is unknown; choose one of {', '.join(_BACKENDS)}")
+    real, kept = Path(os.path.realpath(workspace)), Path(os.path.realpath(artifacts))
+    for path in map(Path, map(os.path.realpath, hide)):
+        if real.is_relative_to(path):
+            raise ConfigError(
+                f"The workspace {real} lies in Handwork's own folder {path}; choose another with --workspace"
+            )
+    if settings.backend == "host":
+        return HostSandbox(real, kept, notify, hide=hide)
+    if why := _unfit(real):
+        raise ConfigError(
+            f"The workspace {real} cannot be shown to a sandbox: {why}. "
+            "Make a folder for the task and name it with --workspace, or work in one below."
+        )
+    return BwrapSandbox(real, kept, notify, network=settings.network, hide=hide)
+
+
+async def probe(settings: SandboxSettings | None = None) -> None:
+    """Start the sandbox once, in an empty folder. Raises SandboxUnavailable, with the reason and the choices, if it does not run."""
+    with tempfile.TemporaryDirectory(prefix="handwork-probe-") as folder:
+        base = Path(folder)
+        sandbox = open_sandbox(
+            settings or SandboxSettings(),
+            workspace=base / "workspace",
+            artifacts=base / "artifacts",
+            notify=lambda level, text: None,
+        )
+        try:
+            await sandbox.exec(["true"], timeout=30)
+        finally:
+            await sandbox.close()
+
+
+def _unfit(workspace: Path) -> str:
+    if str(workspace) in _SYSTEM:
+        return "it is a folder of the system"
+    for place in ("/proc", "/sys", "/dev"):
+        if workspace.is_relative_to(place):
+            return f"it lies in {place}"
+    if any(home.is_relative_to(workspace) for home in _homes()):
+        return "it is or holds your home folder, with your keys and passwords"
+    for name in _PRIVATE:
+        if (workspace / name).exists():
+            return f"it holds {name}"
+    return ""
+
+
+def _homes() -> list[Path]:
+    homes = [os.environ.get("HOME", "")]
+    try:
+        homes.append(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        pass  # a container's user without an entry
+    return [Path(os.path.realpath(home)) for home in homes if home and home != "/"]
