@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 HERE = Path(__file__).resolve().parent
 
@@ -38,6 +39,7 @@ def version_ms() -> float:
 
 
 def measure(base: str, *arguments: str) -> dict[str, float]:
+    urlopen(f"{base.removesuffix('/v1')}/reset").close()
     environ = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     environ |= {"BASE": base, "STARTED_NS": str(time.monotonic_ns())}
     script = str(HERE / "measure.py")

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping
 from tests.architecture.source import PACKAGE, Import, Module, in_function
 
 _LOW = {"schema", "errors", "config"}
-_BELOW_SESSION = {*_LOW, "events", "ledger", "llm", "sandbox", "policy", "tool", "mcp", "store"}
+_BELOW_SESSION = {*_LOW, "events", "llm", "sandbox", "policy", "tool", "mcp", "store"}
 
 MAY_IMPORT: Mapping[str, set[str]] = {
     "errors": set(),
     "schema": {"errors"},
     "config": {"errors", "schema"},
     "events": {"schema"},
-    "ledger": {"errors", "schema"},
     "llm": _LOW,
     "sandbox": _LOW,
     "policy": _LOW,
