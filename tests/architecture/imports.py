@@ -39,6 +39,7 @@ HEAVY: Mapping[str, set[str]] = {
     "ipykernel": {"tool"},
     "jsonschema": {"tool"},
     "jupyter_client": {"tool"},
+    "referencing": {"tool"},
     "zmq": {"tool"},
     "click": {"cli"},
     "rich": {"cli"},
