@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -131,8 +132,15 @@ class SupervisedSandbox(ABC):
         try:
             fds = [wire.memory_file(stdin)] if stdin else []
             fds += [output.open(), errors.open()]
-            place = {"cwd": self._path(cwd or ""), "env": {**self._environment(), **(env or {})}}
-            program = await process.start(connection, argv, fds=fds, stdin=bool(stdin), stderr=True, **place)
+            program = await process.start(
+                connection,
+                argv,
+                fds=fds,
+                stdin=bool(stdin),
+                stderr=True,
+                cwd=self._path(cwd or ""),
+                env=self._with(env),
+            )
             timed_out = await self._finish(program, timeout)
             (text, lost), (problems, also) = output.finish(), errors.finish()
         finally:
@@ -185,8 +193,15 @@ class SupervisedSandbox(ABC):
                 ours.append(mine)
             for fd in ours:
                 os.set_blocking(fd, False)
-            place = {"cwd": self._path(cwd or ""), "env": {**self._environment(), **(env or {})}}
-            program = await process.start(connection, argv, fds=fds, stdin=stdin and not pty, pty=pty, **place)
+            program = await process.start(
+                connection,
+                argv,
+                fds=fds,
+                stdin=stdin and not pty,
+                pty=pty,
+                cwd=self._path(cwd or ""),
+                env=self._with(env),
+            )
         except BaseException:
             wire.close_all(fds)
             wire.close_all(ours)
@@ -197,6 +212,16 @@ class SupervisedSandbox(ABC):
         return program
 
     # ---- files
+
+    async def _ask(self, operation: str, path: str, data: bytes | None = None, **more: Any) -> tuple[Any, list[int]]:
+        try:
+            if "\0" in path:
+                raise PermissionError(22, "A path cannot hold a NUL")
+            connection = await self._running()
+            fds = [] if data is None else [wire.memory_file(data)]
+            return await connection.request(fds, op=operation, path=path, **more)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
 
     async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         _nothing, fds = await self._ask("open", path)
@@ -227,18 +252,11 @@ class SupervisedSandbox(ABC):
         found, _fds = await self._ask("resolve", path)
         return str(found)
 
-    async def _ask(self, operation: str, path: str, data: bytes | None = None, **more: Any) -> tuple[Any, list[int]]:
-        try:
-            if "\0" in path:
-                raise PermissionError(22, "A path cannot hold a NUL")
-            connection = await self._running()
-            fds = [] if data is None else [wire.memory_file(data)]
-            return await connection.request(fds, op=operation, path=path, **more)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from None
+    def _with(self, env: Mapping[str, str] | None) -> dict[str, str]:
+        return {**self._environment(), **(env or {})}
 
     def _path(self, path: str) -> str:
-        return os.path.join(self.workspace, path)
+        return str(self._workspace / path)
 
 
 class _Drain:
@@ -285,7 +303,7 @@ class _Drain:
 
 async def _read_file(fds: list[int], offset: int, limit: int | None) -> bytes:
     # The descriptor comes from inside: what is no plain file could make us wait for ever.
-    if len(fds) != 1 or not os.path.isfile(f"/proc/self/fd/{fds[0]}"):
+    if len(fds) != 1 or not stat.S_ISREG(os.fstat(fds[0]).st_mode):
         raise PermissionError(13, "Not a regular file")
     parts: list[bytes] = []
     while limit is None or limit > 0:

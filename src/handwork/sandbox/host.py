@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -63,7 +64,7 @@ class HostSandbox(SupervisedSandbox):
                 lost=self._freed,
             )
         except OSError as error:
-            os.rmdir(self._scratch)
+            shutil.rmtree(self._scratch)
             raise SandboxUnavailable(f"The supervisor cannot be started: {error}") from error
 
     def _environment(self) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ _CODE = (
 
 def base_environment(home: str, temporary: str) -> dict[str, str]:
     """The clean environment of programs inside: nothing of the user's, so no key and no proxy password."""
-    environment = {
+    return {
         "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": home,
         "TMPDIR": temporary,
@@ -38,7 +38,6 @@ def base_environment(home: str, temporary: str) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
-    return environment
 
 
 def interpreter() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import tempfile
@@ -84,8 +85,6 @@ def _unfit(workspace: Path) -> str:
 
 def _homes() -> list[Path]:
     homes = [os.environ.get("HOME", "")]
-    try:
+    with contextlib.suppress(KeyError):  # a container's user may have no entry
         homes.append(pwd.getpwuid(os.getuid()).pw_dir)
-    except KeyError:
-        pass  # a container's user without an entry
     return [Path(os.path.realpath(home)) for home in homes if home and home != "/"]

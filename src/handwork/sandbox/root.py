@@ -124,7 +124,7 @@ def follow(path: Path) -> tuple[dict[str, str], Path]:
     """The symbolic links met on the way to `path`, each with its target, and the real path."""
     links: dict[str, str] = {}
     real = Path("/")
-    rest = list(reversed(Path(os.path.abspath(path)).parts[1:]))
+    rest = list(reversed(path.absolute().parts[1:]))
     while rest:
         name = rest.pop()
         if name == "..":
@@ -154,7 +154,7 @@ def _system(network: bool) -> list[str]:
         path = Path("/etc") / name
         if path.exists():
             arguments += ["--ro-bind", str(path), str(path)]
-    return arguments + ["--dir", "/var/tmp", "--dir", "/run", "--proc", "/proc", "--dev", "/dev"]
+    return [*arguments, "--dir", "/var/tmp", "--dir", "/run", "--proc", "/proc", "--dev", "/dev"]
 
 
 def _accounts() -> dict[str, str]:

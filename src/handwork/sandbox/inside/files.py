@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -86,7 +87,7 @@ class Files:
         finally:
             os.close(folder)
 
-    def list(self, path: str, depth: int, hidden: bool, limit: int) -> list[list[object]]:
+    def entries(self, path: str, depth: int, hidden: bool, limit: int) -> list[list[object]]:
         """The entries below a folder, level by level until `limit`, then sorted by path."""
         base = self.resolve(path)
         found: list[list[object]] = []
@@ -161,10 +162,8 @@ def _step(fd: int, name: str, make: bool) -> int:
     except FileNotFoundError:
         if not make:
             raise
-        try:
+        with contextlib.suppress(FileExistsError):
             os.mkdir(name, dir_fd=fd)
-        except FileExistsError:
-            pass
         below = os.open(name, flags, dir_fd=fd)
     os.close(fd)
     return below
@@ -214,10 +213,8 @@ def _fill(fd: int, source: int, old: os.stat_result | None, mode: int | None) ->
     while os.sendfile(fd, source, None, _COPY):
         pass
     if old is not None:
-        try:
+        with contextlib.suppress(OSError):  # only root may give a file away; else it is ours now
             os.chown(fd, old.st_uid, old.st_gid)
-        except OSError:
-            pass  # only root may give a file away; then it is ours
     if mode is not None:
         os.fchmod(fd, mode)
     elif old is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -37,7 +38,7 @@ def die_with(parent: int) -> bool:
 class Job:
     """What the supervisor knows of a job; `report` is the pipe on which the leader tells of it."""
 
-    __slots__ = ("exited", "id", "keep", "killing", "leader", "program", "rest", "report")
+    __slots__ = ("exited", "id", "keep", "killing", "leader", "program", "report", "rest")
 
     def __init__(self, number: int, leader: int, report: int) -> None:
         self.id, self.leader, self.report = number, leader, report
@@ -185,13 +186,5 @@ def _streams(order: Order) -> None:
 
 def _volunteer_for_oom() -> None:
     # When memory runs out, the kernel should take the model's program, not us.
-    try:
-        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-    except OSError:
-        return
-    try:
-        os.write(fd, b"500")
-    except OSError:
-        pass
-    finally:
-        os.close(fd)
+    with contextlib.suppress(OSError):
+        os.write(os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC), b"500")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -57,10 +58,8 @@ def descendants(rows: dict[int, Row], root: int) -> list[int]:
 
 
 def send(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def sweep(root: int, program: int = 0, keep: frozenset[int] = frozenset()) -> bool:

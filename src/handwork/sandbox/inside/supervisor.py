@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import select
@@ -97,7 +98,7 @@ class Supervisor:
             depth, limit = message["depth"], message["limit"]
             assert isinstance(depth, int)
             assert isinstance(limit, int)
-            return self.files.list(path, depth, bool(message["hidden"]), limit), []
+            return self.files.entries(path, depth, bool(message["hidden"]), limit), []
         if operation == "stat":
             return self.files.stat(path), []
         if operation == "resolve":
@@ -190,10 +191,8 @@ class Supervisor:
             processes.send(pid, signal.SIGSTOP)
             processes.sweep(pid)
             processes.send(pid, signal.SIGKILL)
-            try:
+            with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
-            except ChildProcessError:
-                pass
         self.strays = bool(mine)
 
     def _watch(self) -> None:
