@@ -33,6 +33,7 @@ LIGHT = {"pydantic", "pydantic_core", "typing_extensions"}
 
 HEAVY: Mapping[str, set[str]] = {
     "aiohttp": {"llm"},
+    "multidict": {"llm"},
     "genai_prices": {"llm"},
     "tenacity": {"llm"},
     "xllamacpp": {"llm"},
