@@ -14,6 +14,7 @@ import pytest
 
 REGISTRY_MARK = "slow"
 """Only tests with this mark may leave the machine (they fetch a model from the package registry)."""
+_SCREEN = {"NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLORTERM"}
 
 
 class _Network:
@@ -49,14 +50,14 @@ def only_loopback(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """The test's own $HANDWORK_HOME; nothing that the user has set for Handwork or a provider is seen."""
+    slow = request.node.get_closest_marker(REGISTRY_MARK) is not None
     for name in list(os.environ):
-        if (
-            name.startswith("HANDWORK_")
-            or name.endswith(("_API_KEY", "_BASE_URL"))
-            or name in {"NO_COLOR", "FORCE_COLOR"}
-        ):
+        ours = name.startswith("HANDWORK_") or name.endswith(("_API_KEY", "_BASE_URL")) or name in _SCREEN
+        if ours or (name.lower().endswith("_proxy") and not slow):
             monkeypatch.delenv(name)
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HANDWORK_HOME", str(folder))
