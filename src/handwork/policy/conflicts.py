@@ -26,7 +26,9 @@ def conflicts(a: Sequence[Action], b: Sequence[Action]) -> bool:
     if any(action.kind in _ALONE for action in (*a, *b)):
         return True
     return any(
-        shares(one.resource, other.resource) and not (_only_reads(one) and _only_reads(other)) for one in a for other in b
+        shares(one.resource, other.resource) and not (_only_reads(one) and _only_reads(other))
+        for one in a
+        for other in b
     )
 
 

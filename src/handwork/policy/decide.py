@@ -44,7 +44,9 @@ _VERBS = {"write": "write to", "execute": "execute something on", "network": "re
 
 
 def _shown(actions: Sequence[Action]) -> str:
-    parts = list(dict.fromkeys(f"{_VERBS.get(action.kind, action.kind)} {_plain(action.resource)}" for action in actions))
+    parts = list(
+        dict.fromkeys(f"{_VERBS.get(action.kind, action.kind)} {_plain(action.resource)}" for action in actions)
+    )
     more = len(parts) - _SHOWN
     return ", ".join(parts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
@@ -53,5 +55,7 @@ def _plain(resource: str) -> str:
     """A resource as one line in which nothing acts on a terminal or hides: the model chose it, a person reads it."""
     if resource in ("", "*"):
         return "anything"
-    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in resource[:_LONGEST])
+    text = "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in resource[:_LONGEST]
+    )
     return f"{text}…" if len(resource) > _LONGEST else text

@@ -1,0 +1,180 @@
+"""Reading a JSON Schema without a validator: what it points to, which types it allows, and what surely fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from handwork.schema import JSON
+
+Rule = Mapping[str, JSON]
+_HOPS = 10
+"""How many references and alternatives are followed in one place, so that a schema that points at itself ends."""
+_NOTES = frozenset(
+    {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format"}
+    | {"$comment", "$schema", "$defs", "definitions"}
+)
+_KINDS = MappingProxyType(
+    {
+        "string": (str,),
+        "integer": (int,),
+        "number": (int, float),
+        "boolean": (bool,),
+        "object": (dict,),
+        "array": (list,),
+        "null": (type(None),),
+    }
+)
+
+
+def resolve(rule: JSON, root: Rule) -> Rule | None:
+    """The rule itself, or the one that its local `$ref` points to; None if it is no rule or points elsewhere."""
+    for _ in range(_HOPS):
+        if not isinstance(rule, Mapping):
+            return None
+        if not isinstance(pointer := rule.get("$ref"), str):
+            return rule
+        if pointer != "#" and not pointer.startswith("#/"):
+            return None
+        rule = root
+        for part in pointer[2:].split("/") if len(pointer) > 1 else ():
+            if not isinstance(rule, Mapping) or "$id" in rule:
+                return None
+            rule = rule.get(part.replace("~1", "/").replace("~0", "~"))
+    return None
+
+
+def types_of(rule: JSON, root: Rule, hops: int = 0) -> frozenset[str]:
+    """The JSON types that a rule allows, where it says so plainly; empty if it does not."""
+    found = resolve(rule, root)
+    if found is None or hops > _HOPS:
+        return frozenset()
+    named = found.get("type")
+    if isinstance(named, str):
+        return frozenset((named,))
+    if isinstance(named, list):
+        return frozenset(named)
+    choices = found.get("anyOf") or found.get("oneOf")
+    if not isinstance(choices, list):
+        return frozenset()
+    each = [types_of(choice, root, hops + 1) for choice in choices]
+    return frozenset().union(*each) if all(each) else frozenset()
+
+
+def branch_for(value: JSON, rule: JSON, root: Rule) -> Rule | None:
+    """The rule that describes this object or array: the resolved rule, or the first alternative that allows its type."""
+    found = resolve(rule, root)
+    choices = found and (found.get("anyOf") or found.get("oneOf"))
+    if not isinstance(choices, list):
+        return found
+    kind = "object" if isinstance(value, dict) else "array"
+    return next((resolve(choice, root) for choice in choices if kind in types_of(choice, root)), None)
+
+
+def fits(value: JSON, rule: JSON, root: Rule, hops: int = 0) -> bool:
+    """Whether the value surely fits the rule. False is no verdict: an unusual keyword gives it as well as a fault.
+
+    It spares ordinary calls the import and the work of a full validator, and is always at least as strict as one.
+    """
+    if rule is True:
+        return True
+    if not isinstance(rule, Mapping):
+        return False
+    for keyword, want in rule.items():
+        if keyword in _NOTES:
+            continue
+        test = _TESTS.get(keyword)
+        if test is None or not test(value, want, rule, root, hops):
+            return False
+    return True
+
+
+def _type(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+    kind = type(value)
+    if isinstance(want, str):
+        return kind in _KINDS.get(want, ())
+    return isinstance(want, list) and any(kind in _KINDS.get(name, ()) for name in want)
+
+
+def _properties(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+    if type(value) is not dict:
+        return True
+    return isinstance(want, Mapping) and all(
+        fits(item, want[name], root) for name, item in value.items() if name in want
+    )
+
+
+def _required(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+    return type(value) is not dict or all(name in value for name in want)
+
+
+def _additional(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+    if type(value) is not dict or want is True:
+        return True
+    if "patternProperties" in rule:
+        return False
+    known = rule.get("properties", ())
+    return all(name in known or (want is not False and fits(item, want, root)) for name, item in value.items())
+
+
+def _items(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+    return type(value) is not list or ("prefixItems" not in rule and all(fits(item, want, root) for item in value))
+
+
+def _enum(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+    kind = type(value)
+    return kind in (str, int, bool, type(None)) and any(type(choice) is kind and choice == value for choice in want)
+
+
+def _const(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+    return _enum(value, (want,), rule, root, hops)
+
+
+def _any_of(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+    return hops < _HOPS and any(fits(value, choice, root, hops + 1) for choice in want)
+
+
+def _all_of(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+    return hops < _HOPS and all(fits(value, part, root, hops + 1) for part in want)
+
+
+def _ref(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+    return hops < _HOPS and fits(value, resolve({"$ref": want}, root), root, hops + 1)
+
+
+def _bound(
+    kinds: tuple[type, ...], measure: Callable[[Any], Any], holds: Callable[[Any, Any], bool]
+) -> Callable[[JSON, JSON, Rule, Rule, int], bool]:
+    def test(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
+        return type(value) not in kinds or (type(want) in (int, float) and holds(measure(value), want))
+
+    return test
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+_TESTS: Mapping[str, Callable[[JSON, JSON, Rule, Rule, int], bool]] = MappingProxyType(
+    {
+        "type": _type,
+        "properties": _properties,
+        "required": _required,
+        "additionalProperties": _additional,
+        "items": _items,
+        "enum": _enum,
+        "const": _const,
+        "anyOf": _any_of,
+        "allOf": _all_of,
+        "$ref": _ref,
+        "minLength": _bound((str,), len, lambda size, want: size >= want),
+        "maxLength": _bound((str,), len, lambda size, want: size <= want),
+        "minItems": _bound((list,), len, lambda size, want: size >= want),
+        "maxItems": _bound((list,), len, lambda size, want: size <= want),
+        "minimum": _bound((int, float), _itself, lambda value, want: value >= want),
+        "maximum": _bound((int, float), _itself, lambda value, want: value <= want),
+        "exclusiveMinimum": _bound((int, float), _itself, lambda value, want: value > want),
+        "exclusiveMaximum": _bound((int, float), _itself, lambda value, want: value < want),
+    }
+)

@@ -1,0 +1,44 @@
+"""How an error about arguments names a place and a value: short, and the same whoever finds the fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+_LONGEST = 60
+_TYPES: tuple[tuple[type, str], ...] = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+    (list, "array"),
+    (dict, "object"),
+)
+
+
+def spot(path: Iterable[str | int]) -> str:
+    """A path into the arguments as code writes it: 'edits[0].old_str'; the whole is "the arguments"."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return f"'{short(text.lstrip('.'))}'" if text else "the arguments"
+
+
+def given(value: Any) -> str:
+    """A value with its JSON type, cut to a readable length: string "abc", array [1, 2], null."""
+    if value is None:
+        return "null"
+    name = next((name for kind, name in _TYPES if isinstance(value, kind)), type(value).__name__)
+    return f"{name} {shown(value)}"
+
+
+def shown(value: Any) -> str:
+    """A value as JSON, cut to a readable length."""
+    if isinstance(value, str):
+        value = value[: _LONGEST + 1]  # never walk a book for its first words
+    return short(json.dumps(value, ensure_ascii=False, default=repr))
+
+
+def short(text: str) -> str:
+    """At most 60 characters, in one line."""
+    line = text.replace("\n", "\\n")
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
