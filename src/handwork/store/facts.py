@@ -34,7 +34,11 @@ class SessionInfo:
 
 @dataclass(slots=True)
 class Facts:
-    """The facts of one session while a journal writes to it; `dirty` asks for its row to be written."""
+    """The facts of one session while a journal writes to it.
+
+    `dirty` asks for its row to be written; `moved` for its place in the order of activity too, which costs two indexes and
+    so happens where runs begin and end, not at every step.
+    """
 
     workspace: str
     title: str = ""
@@ -44,6 +48,7 @@ class Facts:
     steps: int = 0
     cost: float | None = 0.0
     dirty: bool = False
+    moved: bool = False
 
     def observe(self, event: Event) -> None:
         """Take in what one event says; the row is due only at the ends of runs and steps."""
@@ -56,12 +61,13 @@ def _run_started(facts: Facts, event: Event) -> None:
         facts.title = facts.title or _title(event.request or "")
         facts.agent, facts.model, facts.status = event.agent, event.model, "running"
         facts.workspace = event.workspace or facts.workspace
-        facts.dirty = True
+        facts.dirty = facts.moved = True
 
 
 def _run_finished(facts: Facts, event: Event) -> None:
     if isinstance(event, RunFinished) and event.parent_call is None:
-        facts.status, facts.dirty = event.status.value, True
+        facts.status = event.status.value
+        facts.dirty = facts.moved = True
 
 
 def _step_finished(facts: Facts, event: Event) -> None:

@@ -31,10 +31,12 @@ GET_BLOB = "SELECT data FROM blobs WHERE hash = ?"
 _ADD_EVENT = "INSERT INTO events (session, seq, data) VALUES (?, ?, ?)"
 _ADD_BLOB = "INSERT OR IGNORE INTO blobs (hash, data) VALUES (?, ?)"
 _ADD_SESSION = """INSERT INTO sessions
-    (turn, id, created, updated, workspace, title, agent, model, status, steps, cost, pid, host, since)
+    (turn, id, workspace, created, updated, title, agent, model, status, steps, cost, pid, host, since)
     VALUES ((SELECT coalesce(max(turn), 0) + 1 FROM sessions), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_UPDATE_SESSION = """UPDATE sessions SET turn = (SELECT max(turn) + 1 FROM sessions),
-    updated = ?, workspace = ?, title = ?, agent = ?, model = ?, status = ?, steps = ?, cost = ? WHERE number = ?"""
+# What an UPDATE names it writes anew in every index: only moving names the indexed columns.
+_MOVE = "UPDATE sessions SET workspace = ?, turn = (SELECT max(turn) + 1 FROM sessions) WHERE number = ?"
+_UPDATE_SESSION = """UPDATE sessions
+    SET updated = ?, title = ?, agent = ?, model = ?, status = ?, steps = ?, cost = ? WHERE number = ?"""
 _CLAIM = "UPDATE sessions SET pid = ?, host = ?, since = ? WHERE number = ?"
 
 
@@ -76,13 +78,20 @@ def write(connection: sqlite3.Connection, journals: Sequence[Journal], blobs: Ma
 def _number(connection: sqlite3.Connection, journal: Journal) -> int:
     """The session's number, its row being inserted or brought up to date as needed."""
     facts, number = journal.facts, journal.number
-    told = (facts.workspace, facts.title, facts.agent, facts.model, facts.status, facts.steps, facts.cost)
+    told = (facts.title, facts.agent, facts.model, facts.status, facts.steps, facts.cost)
     if number is None:
         who = (os.getpid(), socket.gethostname(), journal.since)
         moment = now()
-        return connection.execute(_ADD_SESSION, (journal.session_id, moment, moment, *told, *who)).lastrowid or 0
+        return (
+            connection.execute(
+                _ADD_SESSION, (journal.session_id, facts.workspace, moment, moment, *told, *who)
+            ).lastrowid
+            or 0
+        )
     if not journal.claimed:
         connection.execute(_CLAIM, (os.getpid(), socket.gethostname(), journal.since, number))
+    if facts.moved:
+        connection.execute(_MOVE, (facts.workspace, number))
     if facts.dirty:
         connection.execute(_UPDATE_SESSION, (now(), *told, number))
     return number

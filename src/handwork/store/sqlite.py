@@ -267,7 +267,8 @@ class Store:
         self._blobs.clear()
         for journal, number in zip(due, numbers, strict=True):
             size += sum(map(len, journal.pending)) + rows.OVERHEAD
-            journal.number, journal.claimed, journal.facts.dirty = number, True, False
+            journal.number, journal.claimed = number, True
+            journal.facts.dirty = journal.facts.moved = False
             journal.pending.clear()
         self._checkpointer.wrote(size)
 
