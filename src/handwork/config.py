@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import to_json
 
+from handwork.errors import ConfigError
 from handwork.schema import Mode
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class LLMSettings(_Settings):
@@ -23,23 +29,23 @@ class LLMSettings(_Settings):
     model: str = ""
     base_url: str = ""
     api_key: str = Field(default="", repr=False)
-    max_tokens: int = 4096
-    max_input_tokens: int | None = None
-    temperature: float | None = None
+    max_tokens: int = Field(default=4096, gt=0)
+    max_input_tokens: int | None = Field(default=None, gt=0)
+    temperature: float | None = Field(default=None, ge=0)
     api_type: str = ""
     api_version: str = ""
     headers: Mapping[str, str] = {}
-    timeout: float = 600.0
-    idle_timeout: float = 120.0
-    retries: int = 5
-    retry_limit: float = 120.0
+    timeout: float = Field(default=600.0, gt=0)
+    idle_timeout: float = Field(default=120.0, gt=0)
+    retries: int = Field(default=5, ge=0)
+    retry_limit: float = Field(default=120.0, ge=0)
     prices: Mapping[str, float] = {}
 
 
 class SandboxSettings(_Settings):
     """[sandbox]. `backend`: auto, bwrap, host."""
 
-    backend: str = "auto"
+    backend: Literal["auto", "bwrap", "host"] = "auto"
     network: bool = False
 
 
@@ -52,17 +58,17 @@ class PolicySettings(_Settings):
 class LimitsSettings(_Settings):
     """[limits]: steps, seconds, USD and tokens of one run or session tree; absent is no limit (steps: the agent's own)."""
 
-    max_steps: int | None = None
-    timeout: float | None = None
-    budget: float | None = None
-    max_total_tokens: int | None = None
+    max_steps: int | None = Field(default=None, gt=0)
+    timeout: float | None = Field(default=None, gt=0)
+    budget: float | None = Field(default=None, ge=0)
+    max_total_tokens: int | None = Field(default=None, ge=0)
 
 
 class StoreSettings(_Settings):
     """[store]. `synchronous`: normal survives a crash of the program, full also a power cut."""
 
     path: str = ""
-    synchronous: str = "normal"
+    synchronous: Literal["normal", "full"] = "normal"
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,8 @@ class Settings(_Settings):
     home: Home = Field(default_factory=lambda: Home.from_environ(os.environ))
     environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False)
     """The environment in which keys and proxies are looked up."""
+    notices: tuple[str, ...] = ()
+    """What the user should be told once about how these settings came about."""
 
     def llm_for(self, name: str) -> LLMSettings:
         """[llm.<name>] over [llm]; names ignore case."""
@@ -123,3 +131,237 @@ class Settings(_Settings):
     @property
     def store_path(self) -> Path:
         return Path(self.store.path).expanduser() if self.store.path else self.home.store
+
+
+# ---- loading
+
+_TABLES: Mapping[str, type[_Settings]] = {
+    "llm": LLMSettings,
+    "sandbox": SandboxSettings,
+    "policy": PolicySettings,
+    "limits": LimitsSettings,
+    "store": StoreSettings,
+}
+_OF_OPENMANUS = {"browser", "search", "daytona", "mcp", "runflow"}
+"""Tables that are accepted and have no effect yet."""
+_OF_OPENMANUS_SANDBOX = {"use_sandbox", "image", "work_dir", "memory_limit", "cpu_limit", "timeout", "network_enabled"}
+_OF_A_PROVIDER = ("base_url", "api_key", "api_type", "api_version", "headers")
+_NOT_SETTINGS = {"HANDWORK_HOME"}
+_SHORT_NAMES = {name: f"LLM_{name}" for name in ("MODEL", "BASE_URL", "API_KEY")}
+_PREFIX = "HANDWORK_"
+
+_Path: TypeAlias = tuple[str, ...]
+_Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+
+def load_settings(
+    config: Path | None = None,
+    *,
+    workspace: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Settings:
+    """All settings: the configuration file, under the environment's HANDWORK_… variables, under `overrides`.
+
+    Args:
+        config: the file; None takes config.toml or handwork.toml of the user's configuration folder, if there is one.
+        workspace: where the agent will work (None: the current folder). A configuration file that lies there is not
+            read, since a workspace must not configure what works on it; `notices` says so.
+        environ: None is the process's own.
+        overrides: tables like the file's; their [llm] also goes over every [llm.<name>].
+
+    Raises ConfigError, naming the file and line (or variable), the key and what was expected.
+    """
+    environ = dict(os.environ if environ is None else environ)
+    home = Home.from_environ(environ)
+    file = config or next(
+        (path for name in ("config", "handwork") if (path := home.config / f"{name}.toml").is_file()), None
+    )
+    layers = _Layers()
+    if file is not None:
+        text = _read(file)
+        layers.add(_parse(text, file), lambda path: f"{file}, line {_line_of(text, path)}", strict=True)
+    variables = dict(_variables(environ))
+    layers.add(_nested(variables, environ), lambda path: f"environment variable {variables[path]}")
+    layers.add(overrides or {}, lambda path: f"--{path[-1].replace('_', '-')}")
+    layers.notices.extend(_unread(workspace or Path.cwd(), file))
+    tables = {name: _TABLES[name](**values) for name, values in layers.tables.items()}
+    llm = {name: LLMSettings(**_with_key(values, environ)) for name, values in layers.llm.items()}
+    return Settings.model_validate(
+        tables | {"llm": llm, "home": home, "environ": environ, "notices": tuple(layers.notices)}
+    )
+
+
+@dataclass
+class _Layers:
+    """What the sources say, each over the ones before it."""
+
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    llm: dict[str, dict[str, Any]] = field(default_factory=lambda: {"default": {}})
+    notices: list[str] = field(default_factory=list)
+
+    def add(self, data: Mapping[str, Any], where: Callable[[_Path], str], *, strict: bool = False) -> None:
+        """Check one source's tables and put them over what is there; `where` says where it set a key."""
+        unused = [f"[{name}]" for name in data if name in _OF_OPENMANUS]
+        for name, table in data.items():
+            if name in _OF_OPENMANUS:
+                continue
+            if name not in _TABLES:
+                raise ConfigError(f"{where((name,))}: unknown table or key {name!r}{_nearest(name, _TABLES)}")
+            if not isinstance(table, Mapping):
+                raise ConfigError(f"{where((name,))}: {name} must be a table: [{name}]")
+            if name == "llm":
+                self._add_llm(table, where, strict)
+                continue
+            if name == "sandbox":
+                unused += [f"[sandbox] {key}" for key in table if key in _OF_OPENMANUS_SANDBOX]
+                table = {key: value for key, value in table.items() if key not in _OF_OPENMANUS_SANDBOX}
+            self.tables.setdefault(name, {}).update(_checked(_TABLES[name], table, (name,), where, strict))
+        if unused:
+            self.notices.append(f"Accepted, but without effect in this version: {', '.join(unused)}")
+
+    def _add_llm(self, table: Mapping[str, Any], where: Callable[[_Path], str], strict: bool) -> None:
+        named = {k: v for k, v in table.items() if isinstance(v, Mapping) and k not in ("headers", "prices")}
+        own = {k: v for k, v in table.items() if k not in named}
+        given = _checked(LLMSettings, own, ("llm",), where, strict)
+        for name, before in self.llm.items():
+            self.llm[name] = self._over(before, given)
+        for name, values in named.items():
+            given = _checked(LLMSettings, values, ("llm", name), where, strict)
+            self.llm[name.lower()] = self._over(self.llm.get(name.lower(), self.llm["default"]), given)
+
+    def _over(self, before: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """`given` over `before`; what belongs to another provider (its key above all) does not follow to the new one."""
+        kept = dict(before)
+        old, new = before.get("model"), given.get("model")
+        if old and new and old != new:
+            kept.pop("prices", None)
+            provider = _provider(new)
+            if provider and provider != (_provider(old) or before.get("api_type") or "openai"):
+                dropped = [key for key in _OF_A_PROVIDER if kept.pop(key, None) and key not in given]
+                if dropped:
+                    self.notices.append(
+                        f"{', '.join(dropped)} of {old} is not used for {new}: that is another provider"
+                    )
+        return kept | dict(given)
+
+
+def _checked(
+    kind: type[_Settings], table: Mapping[str, Any], path: _Path, where: Callable[[_Path], str], strict: bool
+) -> dict[str, Any]:
+    """The keys of a table with their values in the settings' types. Files are strict: "4096" is no number there."""
+    try:
+        if strict:
+            given = kind.model_validate_json(to_json(table, inf_nan_mode="constants"), strict=True)
+        else:
+            given = kind.model_validate(dict(table))
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        key = str(problem["loc"][0])
+        title = f"[{'.'.join(path)}] {key}"
+        if problem["type"] == "extra_forbidden":
+            raise ConfigError(f"{where((*path, key))}: unknown key {title}{_nearest(key, kind.model_fields)}") from None
+        expected = problem["msg"].removeprefix("Input should be ").removeprefix("Input should ")
+        raise ConfigError(f"{where((*path, key))}: {title} is wrong: expected {expected}") from None
+    return {name: getattr(given, name) for name in given.model_fields_set}
+
+
+def _provider(model: str) -> str | None:
+    """The provider of `provider:model`; a tag of a local model (llama3.2:3b) is none."""
+    found = re.match(r"([a-z][a-z_-]*):", model)
+    return found[1] if found else None
+
+
+def _with_key(values: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """`api_key = "env:NAME"` is the variable's value; left as it stands if that is not set, for whoever needs the key."""
+    key = values.get("api_key", "")
+    found = environ.get(key.removeprefix("env:")) if key.startswith("env:") else None
+    return dict(values) | ({"api_key": found} if found else {})
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    near = get_close_matches(name.lower(), known, 1, 0.5)
+    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"
+
+
+# ---- files
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise ConfigError(f"{file}: the configuration cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ConfigError(f"{file}, line {line}: the configuration is not UTF-8 text") from None
+
+
+def _parse(text: str, file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        what, at, place = str(error).partition(" (at ")
+        line = re.match(r"line (\d+)", place)
+        number = int(line[1]) if at and line else text.count("\n") + 1
+        raise ConfigError(f"{file}, line {number}: this is not valid TOML: {what}") from None
+    except (RecursionError, ValueError) as error:
+        raise ConfigError(f"{file}: this is not valid TOML: {error}") from None
+
+
+def _line_of(text: str, path: _Path) -> int:
+    """The line on which a key is set: the first that makes it appear when the file is read line by line.
+
+    Reading, rather than searching, is right for every way in which TOML can write a key.
+    """
+    lines = text.split("\n")
+    begin = 1
+    for number in range(1, len(lines) + 1):
+        try:
+            data: Any = tomllib.loads("\n".join(lines[:number]))
+        except tomllib.TOMLDecodeError:
+            continue  # inside a value of several lines
+        for part in path:
+            data = data.get(part) if isinstance(data, dict) else None
+        if data is not None:
+            return begin
+        begin = number + 1
+    return begin
+
+
+def _unread(workspace: Path, taken: Path | None) -> Iterator[str]:
+    for name in ("handwork.toml", "config/config.toml"):
+        file = workspace / name
+        if file.is_file() and not (taken and taken.exists() and file.samefile(taken)):
+            yield f"{file} is not read: a workspace does not configure Handwork. To use the file: --config {file}"
+
+
+# ---- the environment
+
+
+def _variables(environ: Mapping[str, str]) -> Iterator[tuple[_Path, str]]:
+    """The settings that variables name, short names first so that the full ones win. Raises ConfigError for a misspelt one."""
+    names = sorted(name for name in environ if name.startswith(_PREFIX) and name not in _NOT_SETTINGS and environ[name])
+    for name in sorted(names, key=lambda name: name.removeprefix(_PREFIX) not in _SHORT_NAMES):
+        short = name.removeprefix(_PREFIX)
+        table, _, key = _SHORT_NAMES.get(short, short).lower().partition("_")
+        if table not in _TABLES:
+            continue  # not ours: other programs may use the prefix
+        fields = _TABLES[table].model_fields
+        if key in fields:
+            yield (table, key), name
+            continue
+        longest = max((f for f in fields if key.endswith(f"_{f}")), key=len, default="")
+        if table != "llm" or not longest:
+            raise ConfigError(f"environment variable {name}: unknown setting{_nearest(key, fields)}")
+        yield (table, key.removesuffix(f"_{longest}"), longest), name
+
+
+def _nested(variables: Mapping[_Path, str], environ: Mapping[str, str]) -> _Tables:
+    tables: dict[str, Any] = {}
+    for path, name in variables.items():
+        table = tables
+        for part in path[:-1]:
+            table = table.setdefault(part, {})
+        table[path[-1]] = environ[name]
+    return tables
