@@ -1,0 +1,193 @@
+"""The session's Python kernel: code runs with a time limit, and the truth about what was lost is told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from handwork.sandbox.base import Sandbox
+from handwork.schema import scrub
+from handwork.tool.kernel_link import Link
+from handwork.tool.terminal_text import plain
+
+_ANSWER_SECONDS = 1.0
+"""How long a kernel may take to answer an interrupt before it is killed (CONTRACT A8)."""
+_LOST = "all variables and imports are gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure: base64 text; empty when it was too large to be brought over (`size` characters)."""
+
+    media_type: str
+    data: str
+    size: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a piece of code. `survived` says whether the kernel's state is still there."""
+
+    text: str = ""
+    traceback: str = ""
+    error_name: str = ""
+    pictures: list[Picture] = field(default_factory=list)
+    omitted: int = 0
+    timed_out: bool = False
+    survived: bool = True
+    left: bool = False
+    """The code asked the kernel to end (exit())."""
+    exit_code: int | None = None
+    log: str = ""
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+
+class Kernel:
+    """A persistent Python kernel of a session; a resource with `close()`."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.started = False
+        """Whether it has ever run."""
+        self._sandbox = sandbox
+        self._link: Link | None = None
+        self._ending = ""
+        self._notes: list[str] = []
+        self._lock = asyncio.Lock()
+        self._stopping: asyncio.Task[bool] | None = None
+
+    async def run(self, code: str, timeout: float, progress: Callable[[str], Awaitable[None]]) -> Outcome:
+        """Run code for at most `timeout` seconds; then, and on cancel, it is interrupted, and killed if that does not help.
+
+        Errors: SandboxError when no kernel can be started.
+        """
+        async with self._lock:
+            link = await self._ready()
+            outcome = Outcome(notes=self._notes)
+            self._notes = []
+            began = time.monotonic()
+            try:
+                async with asyncio.timeout(timeout) as limit:
+                    await link.say(op="execute", code=code)
+                    over = await _collect(link, outcome, progress)
+                    if over == "gone":  # it died between the calls: this code has not begun to run
+                        link = await self._again(outcome)
+                        await link.say(op="execute", code=code)
+                        over = await _collect(link, outcome, progress)
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                outcome.timed_out = True
+                outcome.survived = await self._interrupt(link, outcome)
+            except asyncio.CancelledError:
+                self._notes = outcome.notes
+                await self._cancelled(link)
+                raise
+            else:
+                if over != "done" or outcome.left:
+                    outcome.survived = False
+                    await self._discard(link)
+            outcome.seconds = round(time.monotonic() - began, 3)
+            return outcome
+
+    async def close(self) -> None:
+        """Kill the kernel with all that it started."""
+        if self._stopping:
+            await asyncio.wait({self._stopping})
+        link, self._link = self._link, None
+        if link:
+            await link.close()
+
+    async def _ready(self) -> Link:
+        """The kernel to use; a new one, with a note of what was lost, when there is none that works."""
+        if self._stopping:
+            await asyncio.wait({self._stopping})
+            lives, self._stopping = self._stopping.result(), None
+            fate = "interrupted; the kernel's state survived" if lives else f"killed with the kernel, so {_LOST}"
+            self._notes.append(f"The code before was cancelled and {fate}.")
+        link = self._link
+        if link and link.generation != self._sandbox.generation:
+            self._notes.append(f"The sandbox was started anew, so this is a new kernel: {_LOST}.")
+            await self.close()
+        elif link and link.over:
+            self._notes.append(f"The kernel before had ended, so this is a new one: {_LOST}.")
+            await self.close()
+        if self._link is None:
+            self._link = await Link.start(self._sandbox)
+            self.started = True
+        return self._link
+
+    async def _again(self, outcome: Outcome) -> Link:
+        died = f" ({how_it_ended(outcome.exit_code)})"
+        outcome.notes.append(f"The kernel had died{died} since the last call, so this is a new one: {_LOST}.")
+        outcome.exit_code, outcome.log = None, ""
+        await self.close()
+        return await self._ready()
+
+    async def _interrupt(self, link: Link, outcome: Outcome) -> bool:
+        """Interrupt and wait for the answer to the request, without which the next one would be lost; else kill. Whether it lives."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await link.say(op="interrupt")
+                if await _collect(link, outcome, _nobody) == "done" and not outcome.left:
+                    return True
+        await self._discard(link)
+        return False
+
+    async def _discard(self, link: Link) -> None:
+        """Kill this kernel and forget it."""
+        if self._link is link:
+            self._link = None
+        await link.close()
+
+    async def _cancelled(self, link: Link) -> None:
+        """Stop the running code even if we are cancelled once more; the next result says what became of the state."""
+        self._stopping = asyncio.create_task(self._interrupt(link, Outcome()))
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(self._stopping)
+
+
+async def _nobody(_text: str) -> None:
+    pass
+
+
+async def _collect(link: Link, outcome: Outcome, progress: Callable[[str], Awaitable[None]]) -> str:
+    """Take what comes until the code has ended; returns how: done, died, gone (before it began) or over."""
+    while True:
+        message = await link.hear()
+        kind = message["kind"]
+        if kind == "text":
+            text = plain(message["text"])
+            outcome.text += text
+            await progress(text)
+        elif kind in ("image", "error", "late"):
+            _part(kind, message, outcome)
+        else:
+            outcome.left = bool(message.get("leaving"))
+            outcome.exit_code = message.get("code")
+            outcome.log = plain(message.get("log") or "").strip()
+            outcome.text = scrub(outcome.text)
+            return str(kind)
+
+
+def _part(kind: str, message: dict[str, Any], outcome: Outcome) -> None:
+    if kind == "image":
+        outcome.pictures.append(Picture(message["media_type"], message["data"], message["size"]))
+    elif kind == "error":
+        outcome.error_name = message["name"]
+        outcome.traceback = scrub(plain(message["traceback"] or f"{message['name']}: {message['value']}"))
+    elif message["text"]:
+        outcome.omitted = message["omitted"]
+        gap = f"\n[... {outcome.omitted} characters omitted ...]\n" if outcome.omitted else ""
+        outcome.text += gap + plain(message["text"])
+
+
+def how_it_ended(code: int | None) -> str:
+    """A process's end in words."""
+    if code is None:
+        return "no exit code is known"
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,99 @@
+"""A real sandbox for the tools that work in one, and a context as the session would give it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handwork.config import SandboxSettings
+from handwork.sandbox.base import Sandbox
+from handwork.sandbox.open import open_sandbox
+from handwork.schema import Artifact, Message
+from handwork.tool.base import ToolContext
+
+BACKENDS = ["host", *(["bwrap"] if shutil.which("bwrap") else [])]
+
+
+@dataclass
+class Place:
+    """A session as far as a tool can see it: a sandbox, its workspace on the host, resources, and what was shown."""
+
+    sandbox: Sandbox
+    workspace: Path
+    artifacts: Path
+    resources: dict[str, Any] = field(default_factory=dict)
+    shown: list[str] = field(default_factory=list)
+
+    def context(self, *, history: Sequence[Message] = (), deadline: float | None = None) -> ToolContext:
+        return ToolContext(
+            call_id="call_1",
+            sandbox=self.sandbox,
+            ask=self._ask,
+            progress=self._progress,
+            save_artifact=self._save,
+            resource=self._resource,
+            history=history,
+            deadline=deadline,
+        )
+
+    async def _ask(self, question: str) -> str:
+        raise AssertionError(question)
+
+    async def _progress(self, text: str) -> None:
+        self.shown.append(text)
+
+    async def _save(
+        self, name: str, data: bytes, *, title: str = "", media_type: str = "application/octet-stream"
+    ) -> Artifact:
+        path = self.artifacts / name
+        path.write_bytes(data)
+        return Artifact(path=str(path), title=title, media_type=media_type)
+
+    def _resource(self, key: str, make: Callable[[], Any], /) -> Any:
+        if key not in self.resources:
+            self.resources[key] = make()
+        return self.resources[key]
+
+    async def close(self) -> None:
+        for resource in self.resources.values():
+            if hasattr(resource, "close"):
+                await resource.close()
+        await self.sandbox.close()
+
+
+async def _open(backend: str) -> AsyncIterator[Place]:
+    # Not below pytest's own folder: a root that runs the tests may live in a home that the sandbox does not show.
+    with tempfile.TemporaryDirectory(prefix="hw-test-") as folder:
+        workspace, artifacts = Path(folder, "workspace"), Path(folder, "artifacts")
+        workspace.mkdir()
+        artifacts.mkdir()
+        sandbox = open_sandbox(
+            SandboxSettings(backend=backend), workspace=workspace, artifacts=artifacts, notify=lambda level, text: None
+        )
+        place = Place(sandbox, workspace, artifacts)
+        try:
+            yield place
+        finally:
+            async with asyncio.timeout(20):
+                await place.close()
+
+
+@pytest.fixture(params=BACKENDS)
+async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+    """On every backend that runs here."""
+    async for made in _open(request.param):
+        yield made
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[Place]:
+    """On the host, for what does not depend on the backend."""
+    async for made in _open("host"):
+        yield made
