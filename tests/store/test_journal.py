@@ -86,13 +86,21 @@ async def test_sessions_of_200_agents_that_go_at_their_own_pace_lose_nothing(sto
         assert texts(store, name) == [str(gate) for gate in range(10)]
 
 
-async def test_one_session_alone_does_not_wait_for_the_loop(store: Store) -> None:
+async def test_one_session_alone_gives_the_loop_a_turn_at_every_gate(store: Store) -> None:
     journal = begin(store)
-    journal.append(notice(journal))
-    commit = journal.commit()
-    with pytest.raises(StopIteration):  # it ran to its end without ever giving the loop back
-        commit.send(None)
-    assert texts(store, journal.session_id) == ["hello"]
+    turns: list[int] = []
+
+    async def beside() -> None:
+        while True:
+            turns.append(journal.seq)
+            await asyncio.sleep(0)
+
+    other = asyncio.ensure_future(beside())
+    for _ in range(5):
+        journal.append(notice(journal))
+        await journal.commit()
+    other.cancel()
+    assert set(turns) >= {1, 2, 3, 4, 5}
 
 
 async def test_an_error_reaches_every_session_of_the_gate_and_the_rows_stay(store: Store) -> None:

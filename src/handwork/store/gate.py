@@ -29,10 +29,6 @@ class Gate(Generic[Writer]):
         self._timer: asyncio.Handle | None = None
         self._until = self._wait = 0.0
 
-    @property
-    def idle(self) -> bool:
-        return self._timer is None
-
     async def pass_through(self, writer: Writer) -> None:
         """Wait until the writer's rows are on disk. Cancelling the wait does not take them out of the transaction."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -20,6 +20,11 @@ from handwork.store.faults import system_error
 _SET = getattr(fcntl, "F_OFD_SETLK", None)
 _GET = getattr(fcntl, "F_OFD_GETLK", None)
 _FLOCK = "hhqqi0q"  # struct flock: type, whence, start, length, pid (0), padded
+_CLASSIC = {
+    fcntl.F_RDLCK: fcntl.LOCK_SH | fcntl.LOCK_NB,
+    fcntl.F_WRLCK: fcntl.LOCK_EX | fcntl.LOCK_NB,
+    fcntl.F_UNLCK: fcntl.LOCK_UN,
+}
 _HELD = (errno.EACCES, errno.EAGAIN)
 
 
@@ -72,8 +77,7 @@ class LockFile:
             if _SET is not None:
                 fcntl.fcntl(self._file, _SET, struct.pack(_FLOCK, kind, os.SEEK_SET, start, 1, 0))
             else:
-                how = {fcntl.F_RDLCK: fcntl.LOCK_SH, fcntl.F_WRLCK: fcntl.LOCK_EX, fcntl.F_UNLCK: fcntl.LOCK_UN}[kind]
-                fcntl.lockf(self._file, how | fcntl.LOCK_NB, 1, start)
+                fcntl.lockf(self._file, _CLASSIC[kind], 1, start)
         except OSError as error:
             if error.errno in _HELD:
                 return False

@@ -245,13 +245,6 @@ class Store:
         if not journal.pending and not self._blobs:
             return
         self._check_open()
-        if self._gate.idle and len(self._journals) == 1:
-            try:
-                self._write((journal,))  # nobody to share with: no need to wait for the loop's next turn
-            except StoreLocked:
-                pass
-            else:
-                return
         await self._gate.pass_through(journal)
 
     def _write(self, journals: Collection[Journal]) -> None:
