@@ -7,13 +7,14 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from handwork.errors import ArgumentsError
 from handwork.schema import JSON, scrub
 from handwork.tool.base import Tool
 from handwork.tool.check import unknown_parameter, validate
-from handwork.tool.rules import branch_for, types_of
+from handwork.tool.rules import branch_for, properties_of, types_of
 from handwork.tool.wording import given, short, shown, spot
 
 __all__ = ["ArgumentsError", "parse", "prepare", "validate"]
@@ -43,22 +44,38 @@ def prepare(tool: Tool, raw: str) -> dict[str, JSON]:
 def check(tool: Tool, arguments: Mapping[str, JSON]) -> None:
     """Raise ArgumentsError unless the tool can be called with these arguments."""
     validate(arguments, tool.parameters)
-    names, needed, takes_any = _takes(getattr(tool.execute, "__func__", tool.execute))
+    takes = _takes(getattr(tool.execute, "__func__", tool.execute), inspect.ismethod(tool.execute))
     for name in arguments:
-        if (name == "context" and tool.wants_context) or not (takes_any or name in names):
+        ours = name in takes.ours or (name == "context" and tool.wants_context)
+        if ours or not (takes.any or name in takes.names):
             raise ArgumentsError("schema", unknown_parameter(name, tool.parameters))
-    missing = [repr(name) for name in needed if name not in arguments]
+    missing = [repr(name) for name in takes.needed if name not in arguments]
     if missing:
         raise ArgumentsError("schema", f"missing: {', '.join(missing)}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Takes:
+    """What an execute can be called with: `any` is whether it takes every name, `ours` are names that a model cannot give."""
+
+    names: frozenset[str]
+    needed: tuple[str, ...]
+    any: bool
+    ours: frozenset[str]
+
+
 @functools.lru_cache(maxsize=512)
-def _takes(execute: Callable[..., Any]) -> tuple[frozenset[str], tuple[str, ...], bool]:
-    """The names that execute takes, those it needs, and whether it takes any other (a memo: reading a signature is slow)."""
-    parameters = list(inspect.signature(execute).parameters.values())[1:]  # without self
-    by_name = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-    needed = tuple(one.name for one in by_name if one.default is one.empty and one.name != "context")
-    return frozenset(one.name for one in by_name), needed, any(one.kind is one.VAR_KEYWORD for one in parameters)
+def _takes(execute: Callable[..., Any], is_method: bool) -> _Takes:
+    """A memo by the function: reading a signature takes longer than all the rest."""
+    parameters = list(inspect.signature(execute).parameters.values())
+    own, parameters = (parameters[:1], parameters[1:]) if is_method else ([], parameters)
+    named = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    return _Takes(
+        names=frozenset(one.name for one in named),
+        needed=tuple(one.name for one in named if one.default is one.empty and one.name != "context"),
+        any=any(one.kind is one.VAR_KEYWORD for one in parameters),
+        ours=frozenset(one.name for one in own if one.kind is not one.POSITIONAL_ONLY),
+    )
 
 
 def parse(raw: str, schema: Mapping[str, JSON], name: str = "") -> dict[str, JSON]:
@@ -83,7 +100,7 @@ def parse(raw: str, schema: Mapping[str, JSON], name: str = "") -> dict[str, JSO
         value = {}
     if not isinstance(value, dict):
         raise _refused(f"expected an object of arguments, given {given(value)}")
-    properties = schema.get("properties") or {}
+    properties = properties_of(schema)
     arguments: dict[str, JSON] = _unwrapped(value, schema, properties, name) if len(value) == 1 else value
     for key, item in arguments.items():
         if isinstance(item, (str, list, dict)) and key in properties:
@@ -120,7 +137,7 @@ def _unpacked(value: JSON, rule: JSON, root: Mapping[str, JSON]) -> JSON:
         return value
     if isinstance(value, list):
         return [_unpacked(item, branch.get("items"), root) for item in value]
-    properties = branch.get("properties") or {}
+    properties = properties_of(branch)
     return {key: _unpacked(item, properties.get(key), root) for key, item in value.items()}
 
 

@@ -12,7 +12,7 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema, from_json, 
 
 from handwork.errors import ArgumentsError
 from handwork.schema import JSON
-from handwork.tool.rules import fits, types_of
+from handwork.tool.rules import fits, properties_of, types_of
 from handwork.tool.wording import given, short, shown, spot
 
 _SHOWN, _LOOKED_AT = 3, 20
@@ -55,7 +55,7 @@ def validate(arguments: Mapping[str, JSON], schema: Mapping[str, JSON]) -> None:
 
 def unknown_parameter(name: str, schema: Mapping[str, JSON]) -> str:
     """What to tell a model that used a name which the schema does not have."""
-    known = list(schema.get("properties") or ())
+    known = list(properties_of(schema))
     if not known:
         return f"unknown parameter '{short(name)}': there are none here"
     near = difflib.get_close_matches(name, known, 1)
@@ -96,12 +96,12 @@ def _best(error: Any) -> Any:
 
 
 def _missing(name: str, schema: Mapping[str, JSON], root: Mapping[str, JSON]) -> str:
-    types = sorted(types_of((schema.get("properties") or {}).get(name), root))
+    types = sorted(types_of(properties_of(schema).get(name), root))
     return f"'{short(name)}' is missing" + (f" (expected {' or '.join(types)})" if types else "")
 
 
 def _extra(value: Mapping[str, JSON], schema: Mapping[str, JSON]) -> list[str]:
-    known, patterns = schema.get("properties") or {}, schema.get("patternProperties") or {}
+    known, patterns = properties_of(schema), schema.get("patternProperties") or {}
     return [name for name in value if name not in known and not any(_matches(pattern, name) for pattern in patterns)]
 
 

@@ -126,6 +126,9 @@ class ToolCollection:
         memo: dict[int, Any] = {}
         return ToolCollection(*(_copied(tool, memo) for tool in self._tools.values()))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> ToolCollection:
+        return self.copy()
+
 
 async def call(tool: Tool, arguments: Mapping[str, JSON], context: ToolContext | None) -> ToolResult:
     """Run a tool with checked arguments; whatever it raises is raised."""

@@ -45,6 +45,12 @@ def resolve(rule: JSON, root: Rule) -> Rule | None:
     return None
 
 
+def properties_of(rule: Rule) -> Mapping[str, JSON]:
+    """The properties that a rule names; empty if it names none, or is broken."""
+    properties = rule.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
+
+
 def types_of(rule: JSON, root: Rule, hops: int = 0) -> frozenset[str]:
     """The JSON types that a rule allows, where it says so plainly; empty if it does not."""
     found = resolve(rule, root)
@@ -54,7 +60,7 @@ def types_of(rule: JSON, root: Rule, hops: int = 0) -> frozenset[str]:
     if isinstance(named, str):
         return frozenset((named,))
     if isinstance(named, list):
-        return frozenset(named)
+        return frozenset(name for name in named if isinstance(name, str))
     choices = found.get("anyOf") or found.get("oneOf")
     if not isinstance(choices, list):
         return frozenset()
@@ -94,7 +100,7 @@ def _type(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
     kind = type(value)
     if isinstance(want, str):
         return kind in _KINDS.get(want, ())
-    return isinstance(want, list) and any(kind in _KINDS.get(name, ()) for name in want)
+    return isinstance(want, list) and any(isinstance(name, str) and kind in _KINDS.get(name, ()) for name in want)
 
 
 def _properties(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
@@ -106,7 +112,7 @@ def _properties(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> b
 
 
 def _required(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
-    return type(value) is not dict or all(name in value for name in want)
+    return type(value) is not dict or (isinstance(want, list) and all(name in value for name in want))
 
 
 def _additional(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
@@ -114,7 +120,7 @@ def _additional(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> b
         return True
     if "patternProperties" in rule:
         return False
-    known = rule.get("properties", ())
+    known = properties_of(rule)
     return all(name in known or (want is not False and fits(item, want, root)) for name, item in value.items())
 
 
@@ -124,19 +130,21 @@ def _items(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
 
 def _enum(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
     kind = type(value)
-    return kind in (str, int, bool, type(None)) and any(type(choice) is kind and choice == value for choice in want)
+    if kind not in (str, int, bool, type(None)) or not isinstance(want, list):
+        return False
+    return any(type(choice) is kind and choice == value for choice in want)
 
 
 def _const(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
-    return _enum(value, (want,), rule, root, hops)
+    return _enum(value, [want], rule, root, hops)
 
 
 def _any_of(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
-    return hops < _HOPS and any(fits(value, choice, root, hops + 1) for choice in want)
+    return hops < _HOPS and isinstance(want, list) and any(fits(value, choice, root, hops + 1) for choice in want)
 
 
 def _all_of(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
-    return hops < _HOPS and all(fits(value, part, root, hops + 1) for part in want)
+    return hops < _HOPS and isinstance(want, list) and all(fits(value, part, root, hops + 1) for part in want)
 
 
 def _ref(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
