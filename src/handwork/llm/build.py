@@ -1,0 +1,170 @@
+"""From settings to a Model: which provider, at which address, with which key; and never a key to a host it is not for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from urllib.parse import quote, urlsplit
+
+from handwork.config import Home, LLMSettings
+from handwork.errors import ConfigError, NoModelError
+from handwork.llm.base import Model
+from handwork.llm.chat_model import ChatModel
+from handwork.llm.failures import Source
+from handwork.llm.prices import Prices
+from handwork.llm.providers import ALIASES, AZURE, CUSTOM, LOCAL, PROVIDERS, Provider, find_provider, options_for
+from handwork.llm.retry import Retry
+from handwork.llm.transport import TimeLimits, Transport, is_loopback
+from handwork.schema import Notify
+
+_TAG = re.compile(r"latest$|[\d.]+[bm]\b")
+"""What stands behind the colon in a local server's names: `mistral:7b` at a base URL is no model `7b` of Mistral's."""
+_OTHER_WIRES = {"aws", "bedrock", "anthropic", "responses"}
+WAYS_ON = (
+    "name one with --model provider:model (OPENAI_API_KEY or that provider's variable holds the key), point --base-url at any "
+    "OpenAI-compatible server, or run a small one here: `handwork model fetch smollm2-135m`, then --model local:smollm2-135m"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a model is asked, and the key that goes there."""
+
+    provider: Provider
+    model: str
+    base_url: str
+    key: str
+
+
+def build_model(settings: LLMSettings, environ: Mapping[str, str], notify: Notify | None = None) -> Model:
+    """The model that these settings name, with retries. Opens nothing: the first request does.
+
+    Args:
+        environ: keys, base URLs and proxies are looked up here.
+        notify: hears what the user should know (a key that goes over an unencrypted connection).
+
+    Raises:
+        NoModelError: no model is named, or its provider's key is missing; says which variables and ways there are.
+        ConfigError: an unknown provider, a bad base URL, a variable that is not set.
+    """
+    if not settings.model:
+        raise NoModelError(f"No model is configured: {WAYS_ON}")
+    prefix, _, rest = settings.model.partition(":")
+    if prefix == LOCAL and rest and not settings.base_url:
+        return _local(rest, environ)
+    place = _place(settings, environ)
+    _check_url(place.base_url)
+    headers = _headers(settings, place)
+    if (
+        place.key
+        and place.base_url.startswith("http:")
+        and notify
+        and not is_loopback(urlsplit(place.base_url).hostname or "")
+    ):
+        notify("warning", f"The key for {place.base_url} goes over an unencrypted connection (http, not https).")
+    source = Source(place.provider.name, place.model, place.key)
+    limits = TimeLimits(idle=settings.idle_timeout, total=settings.timeout)
+    transport = Transport(_endpoint(settings, place), headers, source, limits, environ)
+    options = options_for(place.provider, place.model, settings.max_tokens, settings.temperature)
+    model = ChatModel(source, options, transport, Prices(place.model, place.base_url, settings.prices))
+    return Retry(model, retries=settings.retries, limit=settings.retry_limit)
+
+
+def _local(name: str, environ: Mapping[str, str]) -> Model:
+    from handwork.llm.local import open_local_model
+
+    return open_local_model(name, Home.from_environ(environ).models)
+
+
+# ---- provider, model, address, key
+
+
+def _place(settings: LLMSettings, environ: Mapping[str, str]) -> _Place:
+    provider, model = _named(settings)
+    base_url, trusted = _base_url(settings, provider, environ)
+    key = _key(settings, provider, environ, trusted)
+    if not key and provider.key_variables and trusted:
+        names = " or ".join(provider.key_variables)
+        raise NoModelError(f"{provider.name}:{model} needs a key: set {names}, or [llm] api_key. Or {WAYS_ON}")
+    return _Place(provider, model, base_url.rstrip("/"), key)
+
+
+def _named(settings: LLMSettings) -> tuple[Provider, str]:
+    """Provider and the model's own name. A colon may also belong to the name (`qwen2.5:0.5b`)."""
+    if settings.api_type in _OTHER_WIRES:
+        raise ConfigError(f"[llm] api_type {settings.api_type!r} is not supported in this version; {_known()}")
+    prefix, colon, rest = settings.model.partition(":")
+    tagged = bool(settings.base_url and _TAG.match(rest))
+    found = find_provider(prefix) if colon and not tagged else None
+    if found is not None and rest:
+        return found, rest
+    if settings.api_type and (typed := find_provider(settings.api_type)):
+        return typed, settings.model
+    if settings.base_url:
+        return CUSTOM, settings.model
+    if colon and not rest:
+        raise ConfigError(f"The model {settings.model!r} names a provider and no model: write {prefix}:NAME")
+    if colon:
+        near = get_close_matches(prefix.lower(), [*PROVIDERS, *ALIASES, LOCAL], 3, 0.5)
+        guess = f"; did you mean {' or '.join(near)}?" if near else f"; {_known()}"
+        raise ConfigError(f"Unknown provider {prefix!r} in the model {settings.model!r}{guess} Or give --base-url.")
+    return PROVIDERS["openai"], settings.model
+
+
+def _known() -> str:
+    return f"known are {', '.join(PROVIDERS)}, {LOCAL}, and any OpenAI-compatible server by base_url."
+
+
+def _base_url(settings: LLMSettings, provider: Provider, environ: Mapping[str, str]) -> tuple[str, bool]:
+    """(address, whether the provider's own key may go there)."""
+    from_variable = environ.get(provider.base_url_variable, "") if provider.base_url_variable else ""
+    if settings.base_url:
+        parts = urlsplit(settings.base_url)
+        own = parts.scheme == "https" and parts.hostname == provider.host
+        return settings.base_url, own or settings.base_url == from_variable
+    if from_variable:
+        return from_variable, True
+    if not provider.base_url:
+        raise ConfigError(f"The provider {provider.name} needs a base URL: set [llm] base_url or --base-url")
+    return provider.base_url, True
+
+
+def _key(settings: LLMSettings, provider: Provider, environ: Mapping[str, str], trusted: bool) -> str:
+    """The configured key, which is meant for this address; else the provider's variable, if the address is the provider's."""
+    key = settings.api_key.strip() or environ.get("HANDWORK_API_KEY", "").strip()
+    if key.startswith("env:"):
+        name = key.removeprefix("env:")
+        if not (key := environ.get(name, "").strip()):
+            raise ConfigError(f"[llm] api_key names the environment variable {name}, which is not set")
+    if not key and trusted:
+        key = next((found for name in provider.key_variables if (found := environ.get(name, "").strip())), "")
+    if not key.isascii() or not (key.isprintable()):
+        raise ConfigError(f"The API key for {provider.name} holds characters that no key has; copy it again")
+    return key
+
+
+def _check_url(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"The base URL {url!r} is no address: expected http(s)://host[:port]/path")
+
+
+def _endpoint(settings: LLMSettings, place: _Place) -> str:
+    base, _, query = place.base_url.partition("?")
+    url = base if base.endswith("/chat/completions") else f"{base.rstrip('/')}/chat/completions"
+    if place.provider is AZURE and settings.api_version:
+        query = f"{query}&" if query else ""
+        query += f"api-version={quote(settings.api_version)}"
+    return f"{url}?{query}" if query else url
+
+
+def _headers(settings: LLMSettings, place: _Place) -> dict[str, str]:
+    headers = {"User-Agent": "handwork", **settings.headers}
+    if place.key:
+        if place.provider is AZURE:
+            headers["api-key"] = place.key
+        else:
+            headers["Authorization"] = f"Bearer {place.key}"
+    return headers

@@ -1,0 +1,288 @@
+"""Decoder of OpenAI chat completions: bytes in, stream items out, one Reply at the end. Pure; no I/O."""
+
+from __future__ import annotations
+
+from handwork.errors import BrokenStreamError, ContentFilterError, ModelError, OverloadedError, ServerError
+from handwork.llm.chat_calls import CallSlots
+from handwork.llm.chat_thinking import ThinkingParts
+from handwork.llm.chat_usage import cost_of, usage_of
+from handwork.llm.failures import Source, error_of
+from handwork.llm.jsontext import parse
+from handwork.llm.sse import MAX_BYTES, EventSplitter, NamedEvent
+from handwork.schema import JSON, Reply, StreamItem, TextDelta, ThinkingDelta, ToolArgsDelta, Usage, scrub
+
+_FINISH = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "refusal": "content_filter",
+}
+"""What servers call the end, in OpenAI's words."""
+_FAILED: dict[str, type[ModelError]] = {
+    "error": ServerError,
+    "insufficient_system_resource": OverloadedError,
+    "malformed_function_call": BrokenStreamError,
+}
+
+
+class ChatStream:
+    """One answer. `feed` it network reads as they come, then call `finish`.
+
+    An answer that is plain JSON (a server that ignores `stream`) is read as well. All that one read brings of the same kind is
+    one item.
+    """
+
+    def __init__(self, source: Source | None = None) -> None:
+        self._source = source or Source()
+        self._events = EventSplitter()
+        self._body: list[bytes] | None = None
+        self._size = 0
+        self._started = False
+        self._run: tuple[str, int] | None = None
+        self._pieces: list[str] = []
+        self._carry = ""
+        self._items: list[StreamItem] = []
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._thinking = ThinkingParts()
+        self._calls = CallSlots()
+        self._labels: dict[int, tuple[str, str]] = {}
+        self._extra: JSON = None
+        self._usage: Usage | None = None
+        self._cost: float | None = None
+        self._model = ""
+        self._finish = ""
+        self._chosen = False
+        self.done = False
+        """[DONE] came: nothing that matters follows."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the answer has its end (a finish reason or [DONE]), though more may follow (usage)."""
+        return self.done or bool(self._finish)
+
+    def feed(self, read: bytes) -> list[StreamItem]:
+        """The items that this read completes.
+
+        Raises:
+            ModelError: an error inside the stream, typed by its body; BrokenStreamError for what makes no sense.
+        """
+        if not self._started:
+            start = read.removeprefix(b"\xef\xbb\xbf").lstrip()
+            self._started = bool(start)
+            if start[:1] in (b"{", b"["):
+                self._body = []
+        if self._body is not None:
+            self._size += len(read)
+            if self._size > MAX_BYTES:
+                raise self._broken(f"the answer is larger than {MAX_BYTES >> 20} MB")
+            self._body.append(read)
+            return []
+        return self._take(self._events.feed(read))
+
+    def _take(self, events: list[bytes | NamedEvent]) -> list[StreamItem]:
+        for event in events:
+            if isinstance(event, NamedEvent):
+                self._named(event)
+            else:
+                self._event(event)
+        if self._pieces:
+            self._flush()
+        items, self._items = self._items, []
+        return items
+
+    def _named(self, event: NamedEvent) -> None:
+        if event.name == "error":
+            value = self._parse(event.data)
+            raise error_of(self._source, None, value if isinstance(value, dict) else {"message": str(value)})
+        if event.data:
+            self._event(event.data)
+
+    def _event(self, data: bytes) -> None:
+        if data.strip() == b"[DONE]":
+            self.done = True
+        elif data.strip():
+            for value in self._values(data):
+                self._chunk(value)
+
+    def _values(self, data: bytes) -> list[JSON]:
+        if b"\n" not in data:
+            return [self._parse(data)]
+        try:
+            return [parse(data)]
+        except ValueError:  # a server that leaves out the blank line between its events
+            lines = [line for line in data.split(b"\n") if line.strip() not in (b"", b"[DONE]")]
+            self.done = self.done or b"[DONE]" in data
+            return [self._parse(line) for line in lines]
+
+    def _parse(self, data: bytes) -> JSON:
+        try:
+            return parse(data)
+        except ValueError as error:
+            shown = data[:200].decode(errors="replace")
+            raise self._broken(f"malformed event ({error}): {shown}") from error
+
+    def _broken(self, message: str) -> BrokenStreamError:
+        return self._source.error(BrokenStreamError, message)
+
+    # ---- one chunk
+
+    def _chunk(self, chunk: JSON) -> None:
+        if isinstance(chunk, list) and len(chunk) == 1:  # Google wraps its errors so
+            chunk = chunk[0]
+        if not isinstance(chunk, dict):
+            raise self._broken(f"an event that is no object: {str(chunk)[:200]}")
+        choices = chunk.get("choices")
+        if chunk.get("error") or (choices is None and (chunk.get("object") == "error" or "detail" in chunk)):
+            raise error_of(self._source, None, chunk)
+        if not self._model and isinstance(model := chunk.get("model"), str):
+            self._model = model
+        if usage := chunk.get("usage"):
+            self._count(usage)
+        if choices and isinstance(choices, list):
+            choice = choices[0]
+            if isinstance(choice, dict) and not choice.get("index"):
+                self._choice(choice)
+
+    def _count(self, usage: JSON) -> None:
+        self._usage = usage_of(usage) or self._usage
+        self._cost = cost_of(usage) or self._cost
+
+    def _choice(self, choice: dict[str, JSON]) -> None:
+        self._chosen = True
+        delta = choice.get("delta") or choice.get("message")
+        if delta and isinstance(delta, dict):
+            self._delta(delta)
+        elif isinstance(text := choice.get("text"), str):  # the older completions wire
+            self._say(text)
+        if reason := choice.get("finish_reason"):
+            if choice.get("error"):
+                raise error_of(self._source, None, choice)
+            self._finish = str(reason).lower()
+
+    def _delta(self, delta: dict[str, JSON]) -> None:
+        if len(delta) > 1 or "content" not in delta:  # most deltas hold nothing else
+            if thought := self._thinking.add(delta):
+                self._grow(("thinking", 0), thought)
+            if isinstance(refusal := delta.get("refusal"), str) and refusal:
+                self._refusal.append(refusal)
+            if extra := delta.get("extra_content"):
+                self._extra = extra
+        content = delta.get("content")
+        if content:
+            if isinstance(content, str):
+                self._say(content)
+            else:
+                self._parts(content)
+        for call in delta.get("tool_calls") or ():
+            if isinstance(call, dict):
+                self._call(call)
+        if isinstance(function := delta.get("function_call"), dict):
+            self._call({"index": 0, "function": function})
+
+    def _say(self, text: str) -> None:
+        self._text.append(text)
+        self._grow(("text", 0), text)
+
+    def _parts(self, parts: JSON) -> None:
+        """Content as a list of parts (Mistral)."""
+        for part in parts if isinstance(parts, list) else ():
+            if not isinstance(part, dict):
+                continue
+            if isinstance(text := part.get("text"), str) and text:
+                self._say(text)
+            for thought in part.get("thinking") or ():
+                if isinstance(thought, dict) and isinstance(text := thought.get("text"), str) and text:
+                    self._thinking.add_text(text)
+                    self._grow(("thinking", 0), text)
+
+    def _call(self, call: dict[str, JSON]) -> None:
+        slot, piece = self._calls.add(call)
+        if piece or slot.place not in self._labels:
+            self._labels[slot.place] = slot.id, slot.name
+            self._grow(("call", slot.place), piece)
+
+    # ---- one item a run of the same kind
+
+    def _grow(self, run: tuple[str, int], piece: str) -> None:
+        if run != self._run:
+            if self._pieces:
+                self._flush()
+            self._run = run
+        self._pieces.append(piece)
+
+    def _flush(self) -> None:
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        assert self._run is not None
+        kind, place = self._run
+        if not text.isascii():
+            text = self._whole(text)
+        if kind == "call":
+            id, name = self._labels[place]
+            self._items.append(ToolArgsDelta(place, scrub(id), scrub(name), text))
+        elif text:
+            self._items.append(TextDelta(text) if kind == "text" else ThinkingDelta(text))
+
+    def _whole(self, text: str) -> str:
+        """Hold back half of a surrogate pair that was split over two events; what stays alone is replaced."""
+        text, self._carry = self._carry + text, ""
+        if "\ud800" <= text[-1:] <= "\udbff":
+            text, self._carry = text[:-1], text[-1]
+        return scrub(text)
+
+    # ---- the end
+
+    def finish(self) -> Reply:
+        """The whole answer.
+
+        Raises:
+            BrokenStreamError: the stream ended without a finish reason or [DONE], or held no choice at all.
+            ContentFilterError: a refusal or a filter in place of an answer.
+            ModelError: an error in the body.
+        """
+        if self._body is not None:
+            self._chunk(self._parse(b"".join(self._body).removeprefix(b"\xef\xbb\xbf")))
+            if self._chosen and not self._finish:
+                self._finish = "stop"
+        else:
+            self._take(self._events.finish())
+        if not self.ended:
+            raise self._broken("the answer ended without a finish reason")
+        if not self._chosen:
+            raise self._broken("the answer held no choice")
+        return self._reply()
+
+    def _reply(self) -> Reply:
+        calls = self._calls.finish()
+        finish = _FINISH.get(self._finish, "stop")
+        if failed := _FAILED.get(self._finish):
+            raise self._source.error(failed, f"the answer ended with {self._finish!r}")
+        text, refusal = scrub("".join(self._text)), scrub("".join(self._refusal))
+        if finish == "content_filter" or (refusal and not text and not calls):
+            message = f"the model declined: {refusal}" if refusal else "the answer was stopped by a content filter"
+            raise self._source.error(ContentFilterError, message)
+        if calls and finish == "stop":
+            finish = "tool_calls"
+        extra = {"message": self._extra, "calls": self._calls.extras()}
+        return Reply(
+            content=text or None,
+            tool_calls=calls,
+            thinking=self._thinking.finish(),
+            usage=self._usage,
+            finish_reason=finish,
+            model=self._model,
+            cost_usd=self._cost,
+            opaque={"extra_content": extra} if any(extra.values()) else None,
+        )

@@ -1,0 +1,235 @@
+"""A provider's status and body, in whatever words, as one of our typed errors."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+from handwork.errors import (
+    AuthenticationError,
+    BadRequestError,
+    ContentFilterError,
+    ModelError,
+    ModelNotFoundError,
+    ModelTimeoutError,
+    OverloadedError,
+    PermissionDeniedError,
+    QuotaError,
+    RateLimitError,
+    ServerError,
+    TokenLimitExceeded,
+    TransientModelError,
+)
+from handwork.llm.jsontext import parse
+from handwork.schema import JSON
+
+_E = TypeVar("_E", bound=ModelError)
+_SHOWN = 600
+"""Characters of a provider's message that we pass on."""
+
+_CONTEXT = re.compile(
+    r"""context[ _-]?(length|window|size|limit) | maximum\ (context|prompt|model|input)\ (length|size) | exceed_context
+    | prompt\ (is|was)\ too\ long | input\ (is|was)\ too\ long | prompt\ exceeds\ max | request\ exceeds\ the\ available
+    | input\ token\ count | too\ many\ (input\ )?tokens | reduce\ the\ length\ of | tokens_limit_reached | content':\ string\ too\ long
+    | (exceed(s|ed)?|over)\ (the\ )?(model('s)?\ )?(max(imum)?\ )?(input\ |prompt\ )?token\ limit
+    | range\ of\ input\ length | max_new_tokens`?\ must\ be | longer\ than\ the\ maximum\ model | must\ have\ less\ than\ \d+\ tokens
+    | (request|body|prompt|input)\ (body\ )?too\ large | tokens\ in\ the\ prompt\ cannot\ exceed | too\ large\ for\ model
+    | context\ the\ overflows | maximum\ number\ of\ (input\ )?tokens | number\ of\ tokens\ to\ keep""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_TOO_LARGE_FOR_LIMIT = re.compile(r"request too large|(input|output) tokens must be reduced", re.IGNORECASE)
+_QUOTA = re.compile(
+    r"""insufficient[ _-]?(quota|balance|credits?|funds) | credit\ balance | exceeded\ your\ current\ quota | out\ of\ credits?
+    | (more|enough|no|purchase|remaining)\ credits? | billing | payment\ required | (usage|spend|spending|hard|budget)\ limit
+    | quota_?exceeded | arrears""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FILTER = re.compile(
+    r"content[ _-]?(filter|policy|management policy)|responsible_?ai|flagged|moderation|safety (system|settings)|data_inspection_failed",
+    re.IGNORECASE,
+)
+_BAD_KEY = re.compile(
+    r"(invalid|incorrect|missing|expired|valid|no) api[ _-]?key|api[ _-]?key (is )?(not|in)[ _-]?valid", re.IGNORECASE
+)
+_NO_MODEL = re.compile(
+    r"model[ _-]?not[ _-]?found|model\b.{0,120}\b(does not exist|not found)|not a valid model|no such model|unknown model|invalid model",
+    re.IGNORECASE | re.DOTALL,
+)
+_OVERLOADED = re.compile(r"overloaded|over capacity|at capacity|server is busy", re.IGNORECASE)
+_RETRY_IN = re.compile(
+    r"(?:try again|retry|wait)(?: again)?(?: in| after|:)?\s+(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)\s*(ms|s\b|sec))?",
+    re.IGNORECASE,
+)
+_RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
+_SECRET = re.compile(r"\b(sk|gsk|xai|pk|rk|key|AIza)[-_]?[A-Za-z0-9_-]{16,}|(?<=Bearer )\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whose answer it is: names for the message, and the key that must never be in it."""
+
+    provider: str = ""
+    model: str = ""
+    key: str = field(default="", repr=False)
+
+    def error(self, kind: type[_E], message: str, hint: str = "") -> _E:
+        """An error of this kind that names provider and model."""
+        return kind(message, provider=self.provider, model=self.model, hint=hint)
+
+
+def mask(text: str, key: str = "") -> str:
+    """The text without the key, nor anything that looks like one."""
+    if len(key) >= 4:
+        text = text.replace(key, "***")
+    return _SECRET.sub("***", text)
+
+
+def error_of(
+    source: Source,
+    status: int | None,
+    body: bytes | JSON,
+    headers: Mapping[str, str] | None = None,
+    now: datetime | None = None,
+) -> ModelError:
+    """The typed error of a refusal.
+
+    Args:
+        status: the HTTP status; None for an error inside a 200 answer, where the body's own number counts.
+        body: raw bytes, or the parsed JSON.
+        headers: names in lower case; Retry-After is read from them, else from the message.
+        now: the wall clock, for Retry-After as a date.
+    """
+    value = _parsed(body) if isinstance(body, bytes) else body
+    message, codes, number = _read(value)
+    raw = body if isinstance(body, bytes) else repr(value).encode(errors="replace")
+    if status is None or status < 400:
+        status = number or status
+    everything = f"{codes} {message}"
+    wait = retry_after(headers or {}, now)
+    if wait is None:
+        wait = _told_wait(everything, raw)
+    kind = _kind(status, codes, everything, wait)
+    shown = mask(message or raw[:_SHOWN].decode(errors="replace").strip() or "no message", source.key)
+    if len(shown) > _SHOWN:
+        shown = shown[:_SHOWN] + " …"
+    prefix = f"HTTP {status}: " if status else ""
+    return kind(prefix + shown, provider=source.provider, model=source.model, status=status, retry_after=wait)
+
+
+def _kind(status: int | None, codes: str, text: str, wait: float | None) -> type[ModelError]:
+    if status not in (401, 404) and (found := _worded(status, codes, text, wait)):
+        return found
+    if status is None:
+        return OverloadedError if _OVERLOADED.search(text) else ServerError
+    if status >= 500:
+        return OverloadedError if status in (503, 529) or _OVERLOADED.search(text) else ServerError
+    known: dict[int, type[ModelError]] = {
+        401: AuthenticationError,
+        402: QuotaError,
+        403: PermissionDeniedError,
+        404: ModelNotFoundError,
+        408: ModelTimeoutError,
+        409: TransientModelError,
+        413: TokenLimitExceeded,
+        425: TransientModelError,
+        429: RateLimitError,
+    }
+    return known.get(status, BadRequestError)
+
+
+def _worded(status: int | None, codes: str, text: str, wait: float | None) -> type[ModelError] | None:
+    """What the words say, where they say more than the status."""
+    if status == 429:
+        if _TOO_LARGE_FOR_LIMIT.search(text):
+            return TokenLimitExceeded
+        # "check your plan and billing … retry in 34 s" is a rate limit: what passes by itself is no empty account
+        return QuotaError if "insufficient_quota" in codes or (wait is None and _QUOTA.search(text)) else None
+    if status is None and re.search(r"rate.?limit|too many requests", text, re.IGNORECASE):
+        return RateLimitError
+    if status in (None, 400, 413, 422, 500) and _CONTEXT.search(text):
+        return TokenLimitExceeded
+    if status in (None, 400, 403, 422) and _FILTER.search(text):
+        return ContentFilterError
+    if status in (None, 400, 402, 403) and _QUOTA.search(text):
+        return QuotaError
+    if status in (None, 400, 403) and _BAD_KEY.search(text):
+        return AuthenticationError
+    if status in (None, 400, 422) and _NO_MODEL.search(text):
+        return ModelNotFoundError
+    if status is None and "invalid_request" in codes:
+        return BadRequestError
+    return None
+
+
+def _parsed(body: bytes) -> JSON:
+    try:
+        return parse(body)
+    except ValueError:
+        return None
+
+
+def _read(value: JSON) -> tuple[str, str, int | None]:
+    """(message, codes, number) of the error objects in use: OpenAI's, OpenRouter's, Google's list, vLLM's, FastAPI's, bare text."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, str):
+        return value, "", None
+    if not isinstance(value, dict):
+        return "", "", None
+    error = value.get("error") or value
+    if isinstance(error, str):
+        error = {"message": error} | {name: value[name] for name in ("code", "type", "status") if name in value}
+    if not isinstance(error, dict):
+        return str(error), "", None
+    message = next((error[name] for name in ("message", "detail", "msg", "reason") if error.get(name)), "")
+    if not isinstance(message, str):
+        message = repr(message)
+    metadata = error.get("metadata")
+    if isinstance(metadata, dict) and (raw := metadata.get("raw")):
+        message = f"{message}: {raw}"
+    labels = [error.get(name) for name in ("code", "type", "status", "status_code")]
+    return message, " ".join(str(label) for label in labels if label), _number(labels)
+
+
+def _number(labels: list[JSON]) -> int | None:
+    for label in labels:
+        if isinstance(label, str) and label.isdecimal() and len(label) == 3:
+            label = int(label)
+        if isinstance(label, int) and not isinstance(label, bool) and 400 <= label <= 599:
+            return label
+    return None
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds that the headers ask us to wait; None if they do not, or make no sense. Never negative."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name, "").strip()
+        try:
+            seconds = float(text) * unit
+        except ValueError:
+            continue
+        return None if math.isnan(seconds) else max(0.0, seconds)
+    try:
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
+
+
+def _told_wait(text: str, raw: bytes) -> float | None:
+    """A wait that only the message tells: `Please try again in 6m0s`, `retryDelay: 34s`."""
+    if found := _RETRY_DELAY.search(raw[:65536].decode(errors="replace")):
+        return float(found[1])
+    for found in _RETRY_IN.finditer(text):
+        hours, minutes, seconds, unit = found.groups()
+        if hours or minutes or seconds:
+            scale = 0.001 if (unit or "").lower() == "ms" else 1.0
+            return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds or 0) * scale
+    return None

@@ -1,0 +1,203 @@
+"""HTTP for the model wires: time limits, proxies, certificates, and every failure as a typed error."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from handwork.errors import BrokenStreamError, ModelConnectionError, ModelError, ModelTimeoutError
+from handwork.llm.failures import Source, mask
+from handwork.llm.sessions import leave, session_for
+
+_LARGE = 1 << 20
+"""aiohttp warns of larger bodies as bytes; as a file object they go out piece by piece."""
+_ERROR_BODY = 1 << 16
+_SETTLE = 0.1
+"""Seconds that the last bytes after the answer may take, so that its connection can be used again."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """Seconds: until connected, of silence, of a whole request."""
+
+    connect: float = 20.0
+    idle: float = 120.0
+    total: float = 600.0
+
+
+class Answer:
+    """An HTTP answer whose head has come."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+        self.status: int = response.status
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Header names in lower case."""
+        return {name.lower(): value for name, value in self._response.headers.items()}
+
+    async def read(self) -> bytes:
+        """What the network brings next, all that is there; empty at the end."""
+        read: bytes = await self._response.content.readany()
+        return read
+
+    async def error_body(self) -> bytes:
+        """The body, no more than its first 64 KB; what came of it, if it breaks off."""
+        pieces: list[bytes] = []
+        try:
+            while sum(map(len, pieces)) < _ERROR_BODY and (read := await self.read()):
+                pieces.append(read)
+        except _failures():
+            pass
+        return b"".join(pieces)[:_ERROR_BODY]
+
+    async def settle(self) -> None:
+        """Read the end of an answer of which all that matters has come."""
+        if self._response.content.at_eof():
+            return
+        try:
+            async with asyncio.timeout(_SETTLE):
+                while await self.read():
+                    pass
+        except _failures():
+            self._response.close()
+
+
+class Transport:
+    """Posts to one address.
+
+    Args:
+        source: names and the key, for messages.
+        headers: sent with every request.
+        environ: where HTTP_PROXY, HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE are looked up; loopback is never proxied.
+    """
+
+    def __init__(
+        self, url: str, headers: Mapping[str, str], source: Source, limits: TimeLimits, environ: Mapping[str, str]
+    ) -> None:
+        self._source, self._limits = source, limits
+        self._url = url
+        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **headers}
+        self._proxy = proxy_for(url, environ)
+        self._ca = environ.get("SSL_CERT_FILE") if url.startswith("https:") else None
+        self._ready: dict[str, Any] | None = None
+
+    @asynccontextmanager
+    async def post(self, body: bytes, remaining: float | None = None) -> AsyncIterator[Answer]:
+        """Send a body; leaving the block early closes the connection.
+
+        Args:
+            remaining: seconds that the run has left; the request ends with it.
+
+        Raises:
+            ModelConnectionError, ModelTimeoutError: also for what fails while the answer is read in the block.
+        """
+        limit = self._limits.total if remaining is None else max(0.001, min(self._limits.total, remaining))
+        try:
+            session = await session_for(self)
+            options = self._options(limit)
+            data = body if len(body) < _LARGE else io.BytesIO(body)
+            response = await session.post(self._url, data=data, **options)
+            try:
+                yield Answer(response)
+            finally:
+                if response.content.at_eof():
+                    response.release()
+                else:
+                    response.close()
+        except _failures() as error:
+            raise self._typed(error, limit) from error
+
+    async def aclose(self) -> None:
+        """Give up the loop's session; a later request takes it again."""
+        await leave(self)
+
+    def _options(self, limit: float) -> dict[str, Any]:
+        if self._ready is None:
+            self._ready = self._prepare()
+        if limit == self._limits.total:
+            return self._ready
+        return self._ready | {"timeout": self._timeout(limit)}
+
+    def _prepare(self) -> dict[str, Any]:
+        from multidict import CIMultiDict
+
+        options: dict[str, Any] = {
+            "headers": CIMultiDict(self._headers),
+            "timeout": self._timeout(self._limits.total),
+            "allow_redirects": False,  # a redirect would carry the key to whom nobody named
+            "proxy": self._proxy,
+        }
+        if self._ca:
+            import ssl
+
+            options["ssl"] = ssl.create_default_context(cafile=self._ca)
+        return options
+
+    def _timeout(self, total: float) -> Any:
+        import aiohttp
+
+        return aiohttp.ClientTimeout(total=total, sock_connect=self._limits.connect, sock_read=self._limits.idle)
+
+    def _typed(self, error: Exception, limit: float) -> ModelError:
+        import aiohttp
+
+        where = urlsplit(self._url).netloc.rpartition("@")[2]
+        failed = self._source.error
+        if isinstance(error, aiohttp.SocketTimeoutError):
+            return failed(ModelTimeoutError, f"nothing came from {where} for {self._limits.idle:g} s")
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            return failed(ModelTimeoutError, f"no connection to {where} within {self._limits.connect:g} s")
+        if isinstance(error, TimeoutError):
+            return failed(ModelTimeoutError, f"the answer from {where} was not complete after {limit:g} s")
+        if isinstance(error, aiohttp.ClientPayloadError):
+            return failed(BrokenStreamError, f"the answer from {where} broke off: {error}")
+        hint = ""
+        if isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
+            hint = "the certificate is not trusted: check the base URL, or name your CA file in SSL_CERT_FILE"
+        elif isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
+            hint = f"the proxy {urlsplit(self._proxy or '').hostname} failed: check HTTPS_PROXY and NO_PROXY"
+        text = mask(str(error) or type(error).__name__, self._source.key)
+        return failed(ModelConnectionError, f"the connection to {where} failed: {text}", hint)
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    import aiohttp
+
+    return (aiohttp.ClientError, OSError, TimeoutError)
+
+
+def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
+    """The proxy that the environment names for this address; None for loopback and for what NO_PROXY lists."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if is_loopback(host):
+        return None
+
+    def variable(name: str) -> str:
+        return environ.get(name.lower()) or environ.get(name.upper()) or ""
+
+    proxy = variable(f"{parts.scheme}_proxy") or variable("all_proxy")
+    if not proxy or _bypassed(host, parts.port, variable("no_proxy")):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _bypassed(host: str, port: int | None, no_proxy: str) -> bool:
+    """NO_PROXY is a list of host names that also stand for what is below them, `*`, and host:port."""
+    for entry in no_proxy.lower().split(","):
+        name = entry.strip().lstrip("*").lstrip(".")
+        if entry.strip() == "*" or (name and (name in (host, f"{host}:{port}") or host.endswith(f".{name}"))):
+            return True
+    return False
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine."""
+    return host == "localhost" or host.endswith(".localhost") or host.startswith("127.") or host in ("::1", "0.0.0.0")
