@@ -194,7 +194,7 @@ class Session:
                 workspace=self.workspace,
                 artifacts=self.artifacts,
                 notify=self.notify,
-                hide=(self.settings.home.data, self.settings.home.config, self.settings.store_path.parent),
+                hide=_own_files(self.settings),
             )
         return self._sandbox
 
@@ -273,3 +273,9 @@ def _secrets(settings: Settings) -> set[str]:
     keys = {llm.api_key for llm in settings.llm.values()}
     keys |= {value for name, value in settings.environ.items() if name.upper().endswith(_SECRET_NAMES)}
     return {key for key in keys if len(key) >= 8 and not key.startswith("env:")}
+
+
+def _own_files(settings: Settings) -> list[Path]:
+    """What nothing in the sandbox may see: the store, wherever it is, and the folders of data and configuration."""
+    store = [settings.store_path.with_name(settings.store_path.name + end) for end in ("", "-wal", "-shm", "-lock")]
+    return [settings.home.data, settings.home.config, *store]

@@ -11,39 +11,55 @@ from handwork.agent.context import RequestKey
 from handwork.agent.run import Run
 from handwork.errors import BrokenStreamError, TokenLimitExceeded
 from handwork.llm.base import Model
-from handwork.llm.tokens import estimate_usage
+from handwork.llm.tokens import TokenMeter
 
 
-async def ask_model(run: Run, model: Model, request: sc.Request, key: RequestKey) -> sc.Reply:
-    """Send a request and return the reply; deltas, retries and usage become events.
+class Asker:
+    """Asks a model for one agent; keeps what makes the next request cheap to describe and its tokens easy to guess."""
 
-    The request is journaled before it leaves. Raises ModelError and BudgetExceeded.
-    """
-    session = run.session
-    session.ledger.check()
-    await run.emit(
-        ev.RequestSent(
-            model=model.name,
-            key=key.of(model.name, request.system, request.tools, request.messages),
-            tail=request.tail.text if request.tail else "",
-            tools=key.tools(request.tools),
+    def __init__(self) -> None:
+        self._key = RequestKey()
+        self._meter = TokenMeter()
+
+    async def ask(self, run: Run, model: Model, request: sc.Request) -> sc.Reply:
+        """Send a request and return the reply; deltas, retries and usage become events.
+
+        The request is journaled before it leaves. Raises ModelError and BudgetExceeded.
+        """
+        run.session.ledger.check()
+        key = self._key
+        await run.emit(
+            ev.RequestSent(
+                model=model.name,
+                key=key.of(model.name, request.system, request.tools, request.messages),
+                tail=request.tail.text if request.tail else "",
+                tools=key.tools(request.tools),
+            )
         )
-    )
-    await run.gate()
-    reply: sc.Reply | None = None
+        await run.gate()
+        reply = await _listen(run, model, request)
+        usage = reply.usage or self._guess(request, reply)
+        run.spend(usage, reply.cost_usd)
+        await run.emit(ev.UsageReported(**usage.model_dump(), cost_usd=reply.cost_usd))
+        return reply
+
+    def _guess(self, request: sc.Request, reply: sc.Reply) -> sc.Usage:
+        """The usage of a reply that reports none."""
+        estimate = self._meter
+        return sc.Usage(input=estimate.estimate(request), output=estimate.estimate_messages([reply.to_message()]))
+
+
+async def _listen(run: Run, model: Model, request: sc.Request) -> sc.Reply:
+    """Tell a stream's items as events; the reply is its last."""
+    heard = run.session.heard
     stream: Any = model.stream(request)  # usually a generator, which must be closed at once when we leave early
     async with aclosing(stream) as items:
         async for item in items:
             if isinstance(item, sc.Reply):
-                reply = item
-            elif session.heard or not isinstance(item, _DELTAS):
+                return item
+            if heard or not isinstance(item, _DELTAS):
                 await run.emit(_event(item))
-    if reply is None:
-        raise BrokenStreamError("the model's stream ended without a reply", provider=model.name)
-    usage = reply.usage or estimate_usage(request, reply)
-    run.spend(usage, reply.cost_usd)
-    await run.emit(ev.UsageReported(**usage.model_dump(), cost_usd=reply.cost_usd))
-    return reply
+    raise BrokenStreamError("the model's stream ended without a reply", provider=model.name)
 
 
 _DELTAS = (sc.TextDelta, sc.ThinkingDelta, sc.ToolArgsDelta, sc.Discarded)

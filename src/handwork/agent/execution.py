@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 from handwork import events as ev
@@ -14,13 +13,13 @@ from handwork.agent.observe import observe, success_text
 from handwork.agent.permission import denial
 from handwork.agent.run import Run
 from handwork.agent.schedule import Prepared
-from handwork.errors import BudgetExceeded, JournalError, SandboxUnavailable, ToolError, Waiting
+from handwork.errors import ArgumentsError, BudgetExceeded, JournalError, SandboxUnavailable, ToolError, Waiting
 from handwork.schema import JSON, Action, Image, Question, ToolCall, ToolResult
 from handwork.store.recorded import Outcome, Recorded
-from handwork.tool.arguments import ArgumentsError, parse
+from handwork.tool.arguments import prepare
 from handwork.tool.base import Tool, ToolContext
 from handwork.tool.collection import ToolCollection
-from handwork.tool.result import normalise
+from handwork.tool.collection import call as call_tool
 
 _ENDED = "Not executed: the run has ended"
 _CUT = (
@@ -120,7 +119,7 @@ class Execution:
             return Outcome(_CUT, is_error=True, fault="arguments")
         tool = tools.get_tool(name)
         if tool is None:
-            near = get_close_matches(name, [tool.name for tool in tools], 3, 0.5)
+            near = tools.nearest(name)
             hint = (
                 f"; did you mean {', '.join(near)}?"
                 if near
@@ -128,10 +127,10 @@ class Execution:
             )
             return Outcome(f"Error: Unknown tool '{name}'{hint}", is_error=True, fault="arguments")
         try:
-            arguments = parse(call.function.arguments, tool)
+            arguments = prepare(tool, call.function.arguments)
             actions = [await self._resolved(run, tool, action) for action in tool.actions(arguments)]
         except ArgumentsError as error:
-            return Outcome(str(error), is_error=True, fault="arguments")
+            return Outcome(_unfit(name, error), is_error=True, fault="arguments")
         except Exception as error:  # a tool call is a named boundary: a tool's own actions() may raise
             return Outcome(_problem(name, error), is_error=True, fault=f"{name}: {error}")
         return Understood(tool, arguments, tuple(actions))
@@ -168,11 +167,10 @@ class Execution:
 
     async def _run_tool(self, run: Run, call: ToolCall, understood: Understood) -> tuple[ToolResult, str]:
         """The tool's result, and the text of the exception that it raised."""
-        tool, arguments = understood.tool, dict(understood.arguments)
-        if tool.wants_context:
-            arguments["context"] = self._context(run, call)
+        tool = understood.tool
         try:
-            return normalise(await tool.execute(**arguments)), ""
+            context = self._context(run, call) if tool.wants_context else None
+            return await call_tool(tool, understood.arguments, context), ""
         except _OURS:
             raise
         except ToolError as error:
@@ -260,3 +258,9 @@ def _finished(call: ToolCall, outcome: Outcome) -> ev.ToolCallFinished:
 
 def _problem(name: str, error: BaseException) -> str:
     return f"Error: ⚠️ Tool '{name}' encountered a problem: {str(error) or type(error).__name__}"
+
+
+def _unfit(name: str, error: ArgumentsError) -> str:
+    if error.kind == "json":
+        return f"Error: Error parsing arguments for {name}: Invalid JSON format ({error.message})"
+    return f"Error: Invalid arguments for {name}: {error.message}"

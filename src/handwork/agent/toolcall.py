@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from handwork.agent.asking import ask_model, token_limit
-from handwork.agent.context import CallIds, RequestKey, tail_of
+from handwork.agent.asking import Asker, token_limit
+from handwork.agent.context import CallIds, tail_of
 from handwork.agent.execution import Execution
 from handwork.agent.observe import limit_for, observe
 from handwork.agent.react import ReActAgent
@@ -70,7 +70,7 @@ class ToolCallAgent(ReActAgent):
             self.tool_choices = ToolChoice(self.tool_choices)
         except ValueError:
             raise ValueError(f"Invalid tool_choice: {self.tool_choices}") from None
-        self._key, self._ids = RequestKey(), CallIds()
+        self._asker, self._ids = Asker(), CallIds()
         self._execution = Execution()
         self._finish_reason = "stop"
         self._empty_replies = 0
@@ -102,7 +102,7 @@ class ToolCallAgent(ReActAgent):
             deadline=run.deadline,
         )
         run.nudge = None
-        return await ask_model(run, self._model, request, self._key)
+        return await self._asker.ask(run, self._model, request)
 
     @property
     def ended(self) -> bool:
@@ -239,9 +239,10 @@ class ToolCallAgent(ReActAgent):
 
     async def handle_result(self, name: str, result: ToolResult, arguments: dict[str, Any]) -> None:
         """What follows an executed call: the hooks, once."""
-        value = (result.details or {}).get("value")
-        if isinstance(self.available_tools.get_tool(name), CreateChatCompletion) and not result.error:
-            self._current().answer, self._current().value = str(result), value
+        tool = self.available_tools.get_tool(name)
+        if isinstance(tool, CreateChatCompletion) and result.details and not result.error:
+            run = self._current()
+            run.answer, run.value = str(result), tool.value(result.details)
         await self._handle_special_tool(name, result, arguments=arguments)
 
     async def _handle_special_tool(self, name: str, result: Any, **kwargs: Any) -> None:
