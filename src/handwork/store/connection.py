@@ -69,15 +69,27 @@ def _open(path: Path, synchronous: str) -> sqlite3.Connection:
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # a thread does it: see wal.py
         connection.execute(f"PRAGMA journal_size_limit = {_KEPT_LOG}")
         set_synchronous(connection, synchronous)
+        _check_length(connection, path)
         migrate(connection, path)
         connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
     except sqlite3.Error as error:
         connection.close()
         raise journal_error(error, path) from error
+    except OSError as error:
+        connection.close()
+        raise system_error(error, path) from error
     except JournalError:
         connection.close()
         raise
     return connection
+
+
+def _check_length(connection: sqlite3.Connection, path: Path) -> None:
+    """SQLite notices missing pages, but takes a last page that was cut for one that ends in zeros."""
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    log = path.with_name(path.name + "-wal")
+    if path.stat().st_size % size and not (log.exists() and log.stat().st_size):  # else the log has the page
+        raise corrupt(path, "its last page is cut")
 
 
 def set_synchronous(connection: sqlite3.Connection, synchronous: str) -> None:
