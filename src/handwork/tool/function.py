@@ -198,4 +198,4 @@ def _docstring_of(function: Any) -> str | None:
         function = function.func
     if inspect.isroutine(function):
         return inspect.getdoc(function)
-    return inspect.getdoc(function.__call__) or inspect.getdoc(type(function))
+    return type(function).__call__.__doc__ or inspect.getdoc(type(function))

@@ -62,7 +62,6 @@ class Arguments:
 
     def _build(self, parameters: Mapping[str, inspect.Parameter], descriptions: Mapping[str, str]) -> type[BaseModel]:
         fields: dict[str, Any] = {}
-        aliases: dict[str, str] = {}
         further: list[Any] = []
         for index, (name, parameter) in enumerate(parameters.items()):
             hint = self._hint(parameter)
@@ -72,11 +71,10 @@ class Arguments:
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 self._positional.append(name)
             field = f"p{index}"  # names of parameters may be no names for a model's fields (copy, schema, _x)
-            aliases[field] = name
             self._names.append((field, name))
-            fields[field] = (_described(hint, descriptions.get(name)), _default(parameter.default))
+            fields[field] = (_annotated(hint, name, descriptions.get(name)), _default(parameter.default))
         try:
-            return create_model("Arguments", __base__=_base(aliases, further), __module__=__name__, **fields)
+            return create_model("Arguments", __base__=_base(further), __module__=__name__, **fields)
         except _NO_SCHEMA as error:
             raise TypeError(f"its parameters have no JSON Schema: {_first_line(error)}") from error
 
@@ -100,25 +98,24 @@ class Arguments:
         raise TypeError(f"the parameter 'context' is the ToolContext, not {hint!r}; give the parameter another name")
 
 
-def _base(aliases: Mapping[str, str], further: Sequence[Any]) -> type[BaseModel]:
+def _base(further: Sequence[Any]) -> type[BaseModel]:
     """What the model derives from: closed, or open for any further name with values of a type (`**kwargs`)."""
     body: dict[str, Any] = {"__module__": __name__, "__annotations__": {}}
     if further:
         body["__annotations__"] = {"__pydantic_extra__": types.GenericAlias(dict, (str, further[0]))}
     extra: Literal["allow", "forbid"] = "allow" if further else "forbid"
-    body["model_config"] = ConfigDict(extra=extra, alias_generator=lambda field: aliases[field])
+    body["model_config"] = ConfigDict(extra=extra)
     return types.new_class("Base", (BaseModel,), exec_body=lambda names: names.update(body))
 
 
-def _described(hint: Any, description: str | None) -> Any:
-    """The type with a description: the docstring's, unless Annotated holds a Field's or a bare string."""
-    if typing.get_origin(hint) is not Annotated:
-        return Annotated[hint, Field(description=description)] if description else hint
-    inner, *notes = typing.get_args(hint)
-    if isinstance(notes[0], str):
-        description = notes[0]
-    first = [Field(description=description)] if description else []
-    return functools.reduce(lambda made, note: Annotated[made, note], [*first, *notes], inner)
+def _annotated(hint: Any, name: str, description: str | None) -> Any:
+    """The type under its name with a description: the docstring's, unless Annotated holds a bare string or a Field's."""
+    inner, notes = hint, []
+    if typing.get_origin(hint) is Annotated:
+        inner, *notes = typing.get_args(hint)
+        description = next((note for note in notes if isinstance(note, str)), description)
+    first = Field(alias=name, description=description) if description else Field(alias=name)
+    return functools.reduce(lambda made, note: Annotated[made, note], [first, *notes], inner)
 
 
 def _default(default: Any) -> Any:
