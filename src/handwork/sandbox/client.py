@@ -20,6 +20,7 @@ from handwork.sandbox.process import Program
 from handwork.schema import Notify
 
 PROCESS_LIMIT = 512
+_START_LIMIT = 30.0
 _CHUNK = 1 << 18
 
 
@@ -59,6 +60,10 @@ class SupervisedSandbox(ABC):
     def _explain(self, errors: str) -> SandboxError:
         """Why the supervisor did not start, given what it wrote on its standard error."""
 
+    def _another_way(self, errors: str) -> bool:
+        """Whether to try once more, differently, after the start failed with these errors."""
+        return False
+
     @abstractmethod
     def _environment(self) -> Mapping[str, str]:
         """The clean environment of programs inside."""
@@ -83,16 +88,18 @@ class SupervisedSandbox(ABC):
             await self._connection.end()
         self._workspace.mkdir(parents=True, exist_ok=True)
         self._artifacts.mkdir(parents=True, exist_ok=True)
-        connection = self._connection = self._launch()
-        try:
-            async with asyncio.timeout(30.0):
-                await connection.ready
-        except (SandboxError, TimeoutError):
-            errors = connection.errors()
-            await connection.end()
-            raise self._explain(errors) from None
-        self._starts += 1
-        return connection
+        while True:
+            connection = self._connection = self._launch()
+            try:
+                async with asyncio.timeout(_START_LIMIT):
+                    await connection.ready
+            except (SandboxError, TimeoutError):
+                await connection.end()
+                if not self._another_way(connection.errors):
+                    raise self._explain(connection.errors) from None
+            else:
+                self._starts += 1
+                return connection
 
     async def close(self) -> None:
         """Kill everything inside and wait until it is gone; never raises for a dead supervisor."""

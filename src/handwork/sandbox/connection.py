@@ -22,7 +22,9 @@ class Connection:
 
     def __init__(self, sock: socket, child: subprocess.Popen[bytes], errors: int, lost: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._sock, self._child, self._errors, self._on_lost = sock, child, errors, lost
+        self._sock, self._child, self._stderr, self._on_lost = sock, child, errors, lost
+        self.errors = ""
+        """What the supervisor, or what should have started it, wrote on its standard error; known when it has ended."""
         self._answers: dict[int, asyncio.Future[tuple[Any, list[int]]]] = {}
         self._jobs: dict[int, tuple[News, Callable[[SandboxError], None]]] = {}
         self._number = 0
@@ -85,10 +87,6 @@ class Connection:
         """Kill the supervisor with all that it started, and wait until it is gone. Never raises for a dead one."""
         self._lose("it was closed")
         await self._gone.wait()
-
-    def errors(self) -> str:
-        """What the supervisor, or what should have started it, wrote on its standard error."""
-        return os.pread(self._errors, 8192, 0).decode(errors="replace").strip()
 
     # ---- the socket
 
@@ -173,7 +171,8 @@ class Connection:
             self._loop.remove_reader(exit_fd)
             os.close(exit_fd)
             self._child.wait()
-            os.close(self._errors)
+            self.errors = os.pread(self._stderr, 8192, 0).decode(errors="replace").strip()
+            os.close(self._stderr)
             self._gone.set()
 
         # The supervisor ends by itself when its socket closes; a stuck one does not get long.

@@ -154,7 +154,19 @@ def _system(network: bool) -> list[str]:
         path = Path("/etc") / name
         if path.exists():
             arguments += ["--ro-bind", str(path), str(path)]
-    return [*arguments, "--dir", "/var/tmp", "--dir", "/run", "--proc", "/proc", "--dev", "/dev"]
+    return [*arguments, "--dir", "/var/tmp", "--dir", "/run", "--proc", "/proc", *_kernel(), "--dev", "/dev"]
+
+
+def _kernel() -> list[str]:
+    # To root's own uid most of /proc/sys is writable without any capability, and a core_pattern is a way out. bwrap covers
+    # these only where it finds the folder itself writable, which /proc/sys is not.
+    arguments: list[str] = []
+    for entry in sorted(os.scandir("/proc"), key=lambda entry: entry.name):
+        if entry.name.isdigit() or entry.is_symlink():
+            continue
+        if entry.is_dir() or entry.stat().st_mode & 0o222:
+            arguments += ["--ro-bind", entry.path, entry.path]
+    return arguments
 
 
 def _accounts() -> dict[str, str]:

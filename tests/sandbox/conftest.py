@@ -1,0 +1,59 @@
+"""Sandboxes for the tests, closed at their end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handwork.config import SandboxSettings
+from handwork.sandbox.client import SupervisedSandbox
+from handwork.sandbox.open import open_sandbox
+
+
+class Opener:
+    """Opens sandboxes on folders of the test; `notices` holds what they reported."""
+
+    def __init__(self, base: Path) -> None:
+        self.base, self.notices = base, list[tuple[str, str]]()
+        self.opened: list[SupervisedSandbox] = []
+
+    def __call__(
+        self, backend: str, *, workspace: Path | None = None, network: bool = False, **more: Any
+    ) -> SupervisedSandbox:
+        place = self.base / f"place{len(self.opened)}"
+        sandbox = open_sandbox(
+            SandboxSettings(backend=backend, network=network),
+            workspace=workspace or place / "workspace",
+            artifacts=place / "artifacts",
+            notify=lambda level, text: self.notices.append((level, text)),
+            **more,
+        )
+        assert isinstance(sandbox, SupervisedSandbox)
+        self.opened.append(sandbox)
+        return sandbox
+
+
+@pytest.fixture
+async def opener(tmp_path: Path) -> AsyncIterator[Opener]:
+    opener = Opener(tmp_path)
+    yield opener
+    for sandbox in opener.opened:
+        await sandbox.close()
+
+
+@pytest.fixture(params=["bwrap", "host"])
+def sandbox(request: pytest.FixtureRequest, opener: Opener) -> SupervisedSandbox:
+    return opener(request.param)
+
+
+@pytest.fixture
+def bwrap(opener: Opener) -> SupervisedSandbox:
+    return opener("bwrap")
+
+
+@pytest.fixture
+def host(opener: Opener) -> SupervisedSandbox:
+    return opener("host")
