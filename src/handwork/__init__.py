@@ -23,9 +23,9 @@ _HOMES = {
     "tool.bash": "Bash",
     "tool.collection": "ToolCollection",
     "tool.create_chat_completion": "CreateChatCompletion",
+    "tool.editor": "StrReplaceEditor",
     "tool.function": "tool",
     "tool.python_execute": "PythonExecute",
-    "tool.str_replace_editor": "StrReplaceEditor",
     "tool.terminate": "Terminate",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

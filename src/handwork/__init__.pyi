@@ -48,9 +48,9 @@ from handwork.tool.base import ToolContext as ToolContext
 from handwork.tool.bash import Bash as Bash
 from handwork.tool.collection import ToolCollection as ToolCollection
 from handwork.tool.create_chat_completion import CreateChatCompletion as CreateChatCompletion
+from handwork.tool.editor import StrReplaceEditor as StrReplaceEditor
 from handwork.tool.function import tool as tool
 from handwork.tool.python_execute import PythonExecute as PythonExecute
-from handwork.tool.str_replace_editor import StrReplaceEditor as StrReplaceEditor
 from handwork.tool.terminate import Terminate as Terminate
 
 __version__: str

@@ -58,11 +58,13 @@ def test_the_stub_types_exactly_the_public_names() -> None:
 
 
 def test_the_decorator_works_whatever_was_imported_before() -> None:
-    for before in ("", "import handwork.tool.base; ", "import handwork.tool.function; "):
-        code = f"{before}from handwork import tool, Tool\n@tool\ndef add(a: int, b: int) -> int:\n  'Add.'\n  return a + b\n"
-        subprocess.run(
-            [sys.executable, "-c", code + "assert isinstance(add, Tool) and add.name == 'add'"], check=True, timeout=60
-        )
+    use = (
+        "from handwork import tool, ToolCollection\n"
+        "@tool(name='plus')\ndef add(a: int, b: int) -> int:\n  'Add.'\n  return a + b\n"
+        "assert add(1, 2) == 3 and 'plus' in ToolCollection(add)"
+    )
+    for before in ("", "import handwork.tool.base", "import handwork.tool.function", "from handwork import Tool"):
+        subprocess.run([sys.executable, "-c", f"{before}\n{use}"], check=True, timeout=60)
     assert isinstance(sys.modules["handwork.tool"], ModuleType)
 
 
