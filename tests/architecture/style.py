@@ -15,6 +15,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "agent.permission:_decide": "the policy",
     "session:Session._tell": "one listener",
     "session:Session._close_one": "one cleanup",
+    "tool.kernel_bridge:_main": "a kernel that does not start is told to the tool",
     "tool.kernel_bridge:Kernel.stop": "one cleanup",
     "tool.threads:ThreadPool._perform": "a tool call in a thread",
 }
