@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from handwork.llm.chat_thinking import CONTENT, DETAILS, fields_to_send
 from handwork.llm.jsontext import dump
-from handwork.schema import JSON, Image, Message, ModelNotice, Role, ToolCall
+from handwork.schema import JSON, Image, Message, ModelNotice, Role, ToolCall, scrub
 
 EXTRA = "extra_content"
 """Gemini's signatures of thoughts, on messages and calls."""
@@ -168,6 +168,7 @@ def safe_name(name: str) -> str:
 
 def safe_arguments(arguments: str) -> str:
     """Arguments as the wire takes them: many servers parse them again, and one bad call would break every later request."""
+    arguments = scrub(arguments)
     if not arguments.strip():
         return "{}"
     try:

@@ -18,6 +18,8 @@ class ThinkingParts:
         self._text: list[str] = []
         self._field = ""
         self._details: list[dict[str, JSON]] = []
+        self._grown: list[dict[str, list[str]]] = []
+        """Per detail the pieces of its growing fields, joined once at the end."""
 
     def add(self, delta: JSON) -> str:
         """Take what a delta holds; returns the text that is new, for people."""
@@ -40,19 +42,22 @@ class ThinkingParts:
     def _add_detail(self, detail: dict[str, JSON]) -> str:
         last = self._details[-1] if self._details else None
         if last is None or (last.get("type"), last.get("index"), last.get("id")) != _key(detail, last):
-            self._details.append(dict(detail))
-        else:
-            for name, value in detail.items():
-                if name in _GROWING and isinstance(value, str) and isinstance(last.get(name), str):
-                    # the parts of one detail are few and short: no list per field is needed
-                    last[name] += value
-                elif value is not None or name not in last:
-                    last[name] = value
+            last = {}
+            self._details.append(last)
+            self._grown.append({})
+        for name, value in detail.items():
+            if name in _GROWING and isinstance(value, str):
+                self._grown[-1].setdefault(name, []).append(value)
+                last.setdefault(name, "")
+            elif value is not None or name not in last:
+                last[name] = value
         text = detail.get("text") or detail.get("summary") or ""
         return text if isinstance(text, str) else ""
 
     def finish(self) -> tuple[Thinking, ...]:
         if self._details:
+            for detail, grown in zip(self._details, self._grown, strict=True):
+                detail.update({name: "".join(pieces) for name, pieces in grown.items()})
             return tuple(Thinking(text=_shown(detail), opaque={DETAILS: detail}) for detail in self._details)
         text = scrub("".join(self._text))
         if not text:

@@ -230,6 +230,6 @@ def _told_wait(text: str, raw: bytes) -> float | None:
     for found in _RETRY_IN.finditer(text):
         hours, minutes, seconds, unit = found.groups()
         if hours or minutes or seconds:
-            scale = 0.001 if (unit or "").lower() == "ms" else 1.0
-            return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds or 0) * scale
+            fraction = float(seconds or 0) / (1000 if (unit or "").lower() == "ms" else 1)
+            return int(hours or 0) * 3600 + int(minutes or 0) * 60 + fraction
     return None
