@@ -61,6 +61,8 @@ class Connection:
         except BaseException:
             wire.close_all(owned)
             raise
+        if packet[1] is not owned:
+            owned.clear()  # they went into a longer list: nobody may close them twice
         self._unsent.append(packet)
         if len(self._unsent) == 1:
             self._flush()

@@ -84,7 +84,8 @@ class Program:
                 if ended:
                     self._rest -= len(data)
                 if not data:
-                    self._close_output()
+                    self._rest = 0
+                    self._close_ended()
                 return data
 
     async def wait(self) -> int:
@@ -176,6 +177,7 @@ class Program:
             self.returncode = code
             self.ended.set()
             self._wake()
+            self._close_ended()
 
     # ---- descriptors
 
@@ -208,6 +210,11 @@ class Program:
         with contextlib.suppress(OSError):
             if self.input is not None:
                 os.write(self.input, b"\x04")
+
+    def _close_ended(self) -> None:
+        # A program may close its terminal a moment before it exits; a hang-up from us in between would become its exit code.
+        if self._rest <= 0 and (self.ended.is_set() or self.input != self.output):
+            self._close_output()
 
     def _close_output(self) -> None:
         if self.output is None:
