@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ class Place:
     artifacts: Path
     resources: dict[str, Any] = field(default_factory=dict)
     shown: list[str] = field(default_factory=list)
+    seen: asyncio.Event = field(default_factory=asyncio.Event)
 
     def context(self, *, history: Sequence[Message] = (), deadline: float | None = None) -> ToolContext:
         return ToolContext(
@@ -48,6 +50,7 @@ class Place:
 
     async def _progress(self, text: str) -> None:
         self.shown.append(text)
+        self.seen.set()
 
     async def _save(
         self, name: str, data: bytes, *, title: str = "", media_type: str = "application/octet-stream"
@@ -68,12 +71,18 @@ class Place:
         await self.sandbox.close()
 
 
-async def _open(backend: str) -> AsyncIterator[Place]:
+def _folders(base: str) -> tuple[Path, Path]:
+    workspace, artifacts = Path(base, "workspace"), Path(base, "artifacts")
+    workspace.mkdir()
+    artifacts.mkdir()
+    return workspace, artifacts
+
+
+@asynccontextmanager
+async def open_place(backend: str) -> AsyncIterator[Place]:
     # Not below pytest's own folder: a root that runs the tests may live in a home that the sandbox does not show.
     with tempfile.TemporaryDirectory(prefix="hw-test-") as folder:
-        workspace, artifacts = Path(folder, "workspace"), Path(folder, "artifacts")
-        workspace.mkdir()
-        artifacts.mkdir()
+        workspace, artifacts = _folders(folder)
         sandbox = open_sandbox(
             SandboxSettings(backend=backend), workspace=workspace, artifacts=artifacts, notify=lambda level, text: None
         )
@@ -88,12 +97,12 @@ async def _open(backend: str) -> AsyncIterator[Place]:
 @pytest.fixture(params=BACKENDS)
 async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
     """On every backend that runs here."""
-    async for made in _open(request.param):
+    async with open_place(request.param) as made:
         yield made
 
 
 @pytest.fixture
 async def host() -> AsyncIterator[Place]:
     """On the host, for what does not depend on the backend."""
-    async for made in _open("host"):
+    async with open_place("host") as made:
         yield made

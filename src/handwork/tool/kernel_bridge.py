@@ -19,6 +19,11 @@ _KEPT = 400_000
 """Characters of one request's text that are relayed as they come; of what follows only the last are, at its end."""
 _TAIL = 200_000
 _MAX_IMAGE = 20_000_000
+_FIND_FILES_HERE = (
+    "(lambda path: path.insert(next((i for i, p in enumerate(path) if p.endswith('-packages')), len(path)), ''))"
+    "(__import__('sys').path)"
+)
+"""Modules of the current folder can be imported, behind the standard library and before what is installed."""
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -119,7 +124,11 @@ class Kernel:
     async def start(self) -> None:
         # -P: a random.py or json.py in the workspace must not stand in for the library's while the kernel starts.
         command = [sys.executable, "-P", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        options = ["--HistoryManager.enabled=False", "--IPKernelApp.log_level=50"]
+        options = [
+            "--HistoryManager.enabled=False",
+            "--IPKernelApp.log_level=50",
+            f"--IPKernelApp.exec_lines={_FIND_FILES_HERE}",
+        ]
         spec = self._manager.kernel_spec
         assert spec is not None  # a name that is not installed raises instead
         spec.argv = [*command, *options]
