@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from handwork.store.facts import now
+from handwork.store.facts import SessionInfo, now
 from handwork.store.journal import Journal
 
 Row: TypeAlias = tuple[Any, ...]
@@ -59,6 +59,27 @@ class SessionRow:
     host: str | None
     since: str | None
 
+    def info(self, status: str) -> SessionInfo:
+        """What the list of sessions shows, with this status."""
+        return SessionInfo(
+            id=self.id,
+            created=self.created,
+            updated=self.updated,
+            workspace=self.workspace,
+            title=self.title,
+            agent=self.agent,
+            model=self.model,
+            status=status,
+            steps=self.steps,
+            cost=self.cost,
+        )
+
+    def writer(self) -> str:
+        """Who wrote last, if they can be the one who holds the session now; else ''."""
+        if not self.pid or (self.host == socket.gethostname() and not _lives(self.pid)):
+            return ""
+        return f"process {self.pid} on {self.host} since {self.since}"
+
 
 def write(connection: sqlite3.Connection, journals: Sequence[Journal], blobs: Mapping[str, bytes]) -> list[int]:
     """Write what these journals and `blobs` hold in one transaction; returns the journals' numbers. Raises sqlite3.Error."""
@@ -101,3 +122,13 @@ def _events(journals: Sequence[Journal], numbers: Sequence[int]) -> Iterator[tup
     for journal, number in zip(journals, numbers, strict=True):
         for seq, data in enumerate(journal.pending, journal.seq - len(journal.pending) + 1):
             yield number, seq, data
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it is another user's
+    return True

@@ -172,21 +172,8 @@ class Store:
         return [self._info(rows.SessionRow(*row)) for row in found]
 
     def _info(self, row: rows.SessionRow) -> SessionInfo:
-        status = row.status
-        if status == "running" and row.id not in self._journals and not self._locks.is_held(row.id):
-            status = "interrupted"
-        return SessionInfo(
-            id=row.id,
-            created=row.created,
-            updated=row.updated,
-            workspace=row.workspace,
-            title=row.title,
-            agent=row.agent,
-            model=row.model,
-            status=status,
-            steps=row.steps,
-            cost=row.cost,
-        )
+        dead = row.status == "running" and row.id not in self._journals and not self._locks.is_held(row.id)
+        return row.info("interrupted" if dead else row.status)
 
     def _row(self, session_id: str) -> rows.SessionRow | None:
         found = self._read(rows.FIND, (session_id,))
@@ -201,11 +188,11 @@ class Store:
         return SessionNotFound(f"There is no session {session_id!r}; {hint}")
 
     def _busy(self, session_id: str) -> SessionBusy:
-        who = "another process"
         if mine := self._journals.get(session_id):
             who = f"this process (pid {os.getpid()} on {socket.gethostname()}) since {mine.since}"
-        elif (row := self._row(session_id)) and row.pid and _may_live(row.pid, row.host):
-            who = f"process {row.pid} on {row.host} since {row.since}"
+        else:
+            row = self._row(session_id)
+            who = (row.writer() if row else "") or "another process"
         return SessionBusy(f"Session {session_id} is in use by {who}: end it there first, or begin another session")
 
     # ---- events and pictures
@@ -288,16 +275,3 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-def _may_live(pid: int, host: str | None) -> bool:
-    """Whether the process that wrote last can be the one that holds the lock."""
-    if host != socket.gethostname():
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
