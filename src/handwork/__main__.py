@@ -1,0 +1,36 @@
+"""The program's entry: `--version` is answered before anything heavy is imported."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        print(f"handwork {_version()}")
+        return 0
+    from handwork.cli.app import run_command_line
+
+    return run_command_line(sys.argv[1:])
+
+
+def _version() -> str:
+    """The installed version by the name of its metadata folder; importlib.metadata alone would take longer than all else."""
+    for folder in sys.path:
+        try:
+            with os.scandir(folder or ".") as entries:
+                names = [entry.name for entry in entries]
+        except OSError:
+            continue  # not there, or a zip file
+        for name in names:
+            if name.startswith("handwork-") and name.endswith(".dist-info"):
+                return name[len("handwork-") : -len(".dist-info")]
+    from handwork import __version__
+
+    return str(__version__)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

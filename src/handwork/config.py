@@ -268,7 +268,7 @@ def _checked(
 
 def _provider(model: str) -> str | None:
     """The provider of `provider:model`; a tag of a local model (llama3.2:3b) is none."""
-    found = re.match(r"([a-z][a-z_-]*):", model)
+    found = re.match(r"([a-z][a-z_-]*):(?!latest$|[\d.]+[bm]\b)", model)
     return found[1] if found else None
 
 

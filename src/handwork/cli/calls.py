@@ -1,0 +1,60 @@
+"""A tool call and its result as a person reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from pydantic_core import from_json
+
+from handwork.cli.clean import clean_for_terminal, show_exactly
+from handwork.schema import JSON, ToolCall
+
+_WRAPPED = re.compile(r"Observed output of cmd `[^`\n]*` executed:\n")
+
+
+def arguments_of(raw: str) -> str:
+    """Arguments in short: a lone text as it is, else `name=value, …`; clean, possibly of several lines."""
+    arguments = _parsed(raw)
+    if not isinstance(arguments, dict):
+        return clean_for_terminal(raw)
+    texts = [value for value in arguments.values() if isinstance(value, str)]
+    if len(arguments) == 1 and texts:
+        return clean_for_terminal(texts[0])
+    return clean_for_terminal(", ".join(f"{name}={_short(value)}" for name, value in arguments.items()))
+
+
+def exactly(call: ToolCall) -> str:
+    """Everything that will run, whole, with what could hide spelt out: what an approval is given for."""
+    arguments = _parsed(call.function.arguments)
+    if not isinstance(arguments, dict):
+        return show_exactly(call.function.arguments)
+    if list(arguments) in (["command"], ["code"]):
+        (value,) = arguments.values()
+        if isinstance(value, str):
+            return show_exactly(value)
+    return "\n".join(f"{show_exactly(name)}: {_whole(value)}" for name, value in arguments.items())
+
+
+def observation_of(text: str) -> str:
+    """A result without the words that frame it for the model."""
+    return _WRAPPED.sub("", text, count=1) if text.startswith("Observed output of cmd `") else text
+
+
+def _parsed(raw: str) -> JSON:
+    try:
+        return from_json(raw or "{}")
+    except ValueError:
+        return None
+
+
+def _short(value: JSON) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(text[:400].split())
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _whole(value: JSON) -> str:
+    if isinstance(value, str):
+        return show_exactly(value if "\n" not in value else "\n" + value)
+    return show_exactly(json.dumps(value, ensure_ascii=False, indent=2))

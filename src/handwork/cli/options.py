@@ -1,0 +1,93 @@
+"""What the user typed for a run, and the settings that come of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from handwork.config import Settings, load_settings
+from handwork.errors import ConfigError
+from handwork.schema import Budget, Mode
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of `handwork run`; None and False are what was not given."""
+
+    task: str | None = None
+    prompt: str | None = None
+    agent: str = "manus"
+    model: str | None = None
+    base_url: str | None = None
+    workspace: Path | None = None
+    max_steps: int | None = None
+    budget: float | None = None
+    max_total_tokens: int | None = None
+    timeout: float | None = None
+    sandbox: str | None = None
+    net: bool = False
+    approve: Mode | None = None
+    session: str | None = None
+    go_on: bool = False
+    quiet: bool = False
+    json: bool = False
+    config: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The workspace as an absolute path."""
+        return (self.workspace or Path.cwd()).expanduser().absolute()
+
+    def settings(self) -> Settings:
+        """The settings with these options over them. Raises ConfigError."""
+        tables: dict[str, dict[str, Any]] = {
+            "llm": {"model": self.model, "base_url": self.base_url},
+            "sandbox": {"backend": self.sandbox, "network": self.net or None},
+            "policy": {"approve": self.approve},
+            "limits": {
+                "max_steps": self.max_steps,
+                "budget": self.budget,
+                "max_total_tokens": self.max_total_tokens,
+                "timeout": self.timeout,
+            },
+        }
+        overrides = {name: given for name, table in tables.items() if (given := _given(table))}
+        return load_settings(self.config, workspace=self.folder, overrides=overrides)
+
+    def request(self) -> str | None:
+        """The task: TASK, --prompt, or what comes through a pipe. None: none, and an earlier session may go on without one.
+
+        Raises ConfigError with `Empty prompt provided.` for an empty one.
+        """
+        if self.task is not None and self.prompt is not None:
+            raise ConfigError("TASK and --prompt are the same: give one of them")
+        text = self.task if self.task is not None else self.prompt
+        resumes = self.go_on or self.session is not None
+        if text is None:
+            if sys.stdin is not None and not sys.stdin.isatty():
+                text = sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+            elif not resumes:
+                raise ConfigError('What is to be done? Give a task: handwork run "TASK"')
+            if resumes and not (text or "").strip():
+                return None
+        if not (text or "").strip():
+            raise ConfigError("Empty prompt provided.")
+        return text
+
+
+def _given(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if value is not None}
+
+
+def agent_fields(settings: Settings) -> dict[str, Any]:
+    """The limits that are set, as an agent's constructor takes them."""
+    limits = settings.limits
+    budget = (
+        Budget(usd=limits.budget, tokens=limits.max_total_tokens)
+        if limits.budget is not None or limits.max_total_tokens is not None
+        else None
+    )
+    return _given({"max_steps": limits.max_steps, "timeout": limits.timeout, "budget": budget})

@@ -1,0 +1,58 @@
+"""Which command is meant: a bare task is `run`, and options may stand before or after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+_WORD = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+
+
+class UsageProblem(Exception):
+    """What was typed is no command and no task."""
+
+
+def route(arguments: list[str], group: Any) -> list[str]:
+    """The arguments with their command in front.
+
+    `group` is the program's command group. Raises UsageProblem for a single word that is no command: a mistyped command must
+    never become a task.
+    """
+    commands: dict[str, Any] = group.commands
+    found = list(_positionals(arguments, commands["run"]))
+    if not found:
+        asks_for_group = not arguments or any(word in arguments for word in ("-h", "--help", "-V", "--version"))
+        return arguments if asks_for_group else ["run", *arguments]
+    place, escaped = found[0]
+    word = arguments[place]
+    if word in commands and not escaped:
+        return [word, *arguments[:place], *arguments[place + 1 :]]
+    if not escaped and (len(found) > 1 or _WORD.fullmatch(word)):
+        raise UsageProblem(_unknown(word, len(found), list(commands)))
+    return ["run", *arguments]
+
+
+def _positionals(arguments: list[str], run: Any) -> Iterator[tuple[int, bool]]:
+    """Places of the arguments that are no options nor their values, and whether `--` stands before."""
+    with_value = {name for option in run.params if not getattr(option, "is_flag", False) for name in option.opts}
+    place, escaped = 0, False
+    while place < len(arguments):
+        word = arguments[place]
+        if escaped or not word.startswith("-") or word == "-":
+            yield place, escaped
+        elif word == "--":
+            escaped = True
+        elif word in with_value:
+            place += 1
+        place += 1
+
+
+def _unknown(word: str, words: int, commands: list[str]) -> str:
+    near = get_close_matches(word.lower(), commands, 1, 0.5)
+    meant = f" Did you mean `handwork {near[0]}`?" if near else f" The commands are {', '.join(commands)}."
+    shown = word if len(word) <= 60 else word[:59] + "…"
+    if words == 1:
+        return f"{shown!r} is no command.{meant} To give it as a task: handwork run {shown!r}"
+    return f'{shown!r} is no command.{meant} A task is one argument, in quotes: handwork "…"'

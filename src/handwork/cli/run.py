@@ -1,0 +1,136 @@
+"""`handwork run`: open a session, let the agent work, show it, and end with the right exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+
+from handwork import events as ev
+from handwork.agent.base import BaseAgent
+from handwork.agent.roles import load_role
+from handwork.cli import outcome
+from handwork.cli.doors import TerminalDoors
+from handwork.cli.interrupt import Interrupts
+from handwork.cli.options import RunOptions, agent_fields
+from handwork.cli.output import JsonLines, print_answer
+from handwork.cli.render import Renderer
+from handwork.cli.screen import Screen, is_terminal, open_screen
+from handwork.config import Settings
+from handwork.errors import ConfigError
+from handwork.events import Event
+from handwork.llm.llm import LLM
+from handwork.schema import RunResult
+from handwork.session import Session
+from handwork.store.sqlite import Store
+
+
+def run_task(options: RunOptions) -> int:
+    """Run one task; returns the exit code. Raises HandworkError for what is wrong before the run begins."""
+    if options.session is not None and options.go_on:
+        raise ConfigError(
+            "--session and --continue exclude each other: the first names a session, the second takes the last"
+        )
+    settings = options.settings()
+    request = options.request()
+    try:
+        return asyncio.run(TaskRun(options, settings, request).run())
+    except asyncio.CancelledError:
+        return 130
+
+
+class TaskRun:
+    """One run from the command line: what it is shown on, and what it counts for the last line."""
+
+    def __init__(
+        self, options: RunOptions, settings: Settings, request: str | None, screen: Screen | None = None
+    ) -> None:
+        self.options, self.settings, self.request = options, settings, request
+        self.screen = screen or open_screen()
+        self.renderer = None if options.json or options.quiet else Renderer(self.screen)
+        self.steps = 0
+        self._notices: list[tuple[str, str]] = [("info", text) for text in settings.notices]
+        self._llm: LLM | None = None
+
+    async def run(self) -> int:
+        """Run to the end; the exit code."""
+        began = time.monotonic()
+        interrupts = Interrupts(self._tell)
+        with interrupts.watching():
+            result = await self._work(interrupts)
+        if result is None:
+            return 130
+        if not self.options.json:
+            self._show_end(result, time.monotonic() - began)
+        return outcome.exit_code(result)
+
+    async def _work(self, interrupts: Interrupts) -> RunResult | None:
+        agent_class = load_role(self.options.agent)
+        llm = self._llm = self._checked_model(agent_class)
+        async with self._open_session(interrupts) as session:
+            agent = agent_class(session=session, settings=self.settings, llm=llm, **agent_fields(self.settings))
+            for level, text in self._notices:
+                session.notify(level, text)
+            interrupts.kill = session.close
+            if interrupts.asked:
+                return None
+            interrupts.run = agent.cancel
+            return await agent.run(self.request)
+
+    def _checked_model(self, agent_class: type[BaseAgent]) -> LLM:
+        """The agent's model, built before anything is journaled: a missing key ends in an error here, not in a session."""
+        llm = LLM(agent_class.name, self.settings, notify=lambda level, text: self._notices.append((level, text)))
+        _ = llm.model
+        return llm
+
+    def _open_session(self, interrupts: Interrupts) -> Session:
+        doors = TerminalDoors.open(self.screen)
+        show = self.renderer or (JsonLines(interrupts.interrupt) if self.options.json else None)
+        id = self.options.session or (self._last_session() if self.options.go_on else None)
+        self.options.folder.mkdir(parents=True, exist_ok=True)
+        return Session.open(
+            self.settings,
+            self.options.folder,
+            id,
+            doors.ask if doors else None,
+            doors.approve if doors else None,
+            [self._count, *([show] if show else [])],
+            create=self.request is not None,
+        )
+
+    def _last_session(self) -> str:
+        store = Store.open(self.settings.store_path, synchronous=self.settings.store.synchronous)
+        try:
+            id = store.latest(str(self.options.folder))
+        finally:
+            store.close()
+        if id is None:
+            raise ConfigError(
+                f"There is no session in {self.options.folder} to go on with: leave out --continue to begin one"
+            )
+        return id
+
+    def _count(self, event: Event) -> None:
+        if isinstance(event, ev.RunFinished) and event.parent_call is None:
+            self.steps = event.steps
+
+    def _tell(self, text: str) -> None:
+        if not self.options.json:
+            if self.renderer:
+                self.renderer.close()
+            self.screen.line(text, "yellow")
+
+    def _show_end(self, result: RunResult, seconds: float) -> None:
+        answer, seen = outcome.answer(result), ""
+        if self.renderer:
+            self.renderer.close(answer)
+            seen = self.renderer.last_text
+        if answer and not (is_terminal(sys.stdout) and seen == answer.strip()):
+            print_answer(answer)
+        if self.options.quiet and outcome.exit_code(result) == 0:
+            return
+        self.screen.line(
+            outcome.last_line(result, self.steps, seconds, self._llm.name if self._llm else ""), outcome.style(result)
+        )
+        if way_on := outcome.way_on(result):
+            self.screen.line(way_on)

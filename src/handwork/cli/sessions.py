@@ -1,0 +1,131 @@
+"""`handwork sessions`: the list, and one session's story."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from handwork import events as ev
+from handwork.cli.clean import clean_for_terminal, one_line
+from handwork.cli.render import Renderer
+from handwork.cli.screen import Screen, is_terminal, open_screen
+from handwork.config import load_settings
+from handwork.errors import SessionNotFound
+from handwork.schema import Role
+from handwork.store.facts import SessionInfo
+from handwork.store.sqlite import Store
+
+_HEAD = ("ID", "WHEN", "STATUS", "AGENT", "STEPS", "COST", "TITLE")
+
+
+def print_sessions(config: Path | None, workspace: Path | None, limit: int, as_json: bool) -> None:
+    """Print the list of sessions: a table, or one JSON object a line."""
+    with _store(config) as store:
+        folder = str(workspace.expanduser().absolute()) if workspace else None
+        found = store.sessions(limit=limit, workspace=folder) if store else []
+    if as_json:
+        for info in found:
+            print(json.dumps(asdict(info), ensure_ascii=False))
+        return
+    if not found:
+        print(
+            "There are no sessions yet." if workspace is None else "There are no sessions of that workspace.",
+            file=sys.stderr,
+        )
+        return
+    rows = [_HEAD, *map(_row, found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD) - 1)]
+    room = _room(widths)
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True)]
+        print("  ".join((*cells, one_line(row[-1], room))).rstrip())
+
+
+def _row(info: SessionInfo) -> tuple[str, ...]:
+    cost = "unknown" if info.cost is None else f"${info.cost:.4f}" if 0 < info.cost < 1 else f"${info.cost:.2f}"
+    return (info.id, _when(info.updated), info.status or "new", info.agent, str(info.steps), cost, info.title)
+
+
+def _room(widths: list[int]) -> int:
+    """Columns left for the title: a terminal's line is never broken, a pipe gets everything."""
+    if not is_terminal(sys.stdout):
+        return 10_000
+    return max(open_screen(sys.stdout, spins=False).columns - sum(widths) - 2 * len(widths), 20)
+
+
+def print_session(config: Path | None, id: str, as_json: bool) -> None:
+    """Print one session's events: as a story, or as they are stored. Raises SessionNotFound."""
+    with _store(config) as store:
+        if store is None:
+            raise SessionNotFound(f"There is no session {id!r}; there are no sessions at all yet")
+        rows = store.events(id)
+        if as_json:
+            for _, raw in rows:
+                sys.stdout.buffer.write(raw + b"\n")
+            return
+        story = Story(open_screen(sys.stdout, spins=False))
+        for _, raw in rows:
+            story.tell(ev.read_event(raw))
+
+
+class Story:
+    """Draws stored events one after another."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen, self._renderer = screen, Renderer(screen)
+
+    def tell(self, event: ev.Event) -> None:
+        """Draw what a person should see of one event."""
+        match event:
+            case ev.RunStarted():
+                self._renderer.close()
+                self._screen.line(
+                    f"── {_when(event.ts, seconds=True)} · {one_line(event.agent, 60)} · {one_line(event.model, 60)}",
+                    "bold",
+                )
+                if event.request:
+                    self._screen.line("> " + clean_for_terminal(event.request).replace("\n", "\n  "), "green")
+            case ev.RunResumed() if event.settled:
+                self._screen.line(f"· went on; {len(event.settled)} unfinished call(s) settled", "dim")
+            case ev.QuestionAsked():
+                self._screen.line(f"? {clean_for_terminal(event.question.text)}", "magenta")
+            case ev.QuestionAnswered():
+                self._screen.line(f"> {clean_for_terminal(event.answer)}", "green")
+            case ev.RunFinished():
+                self._renderer.close()
+                why = f": {clean_for_terminal(event.error.message)}" if event.error else ""
+                self._screen.line(
+                    f"── {event.status.value} after {event.steps} step{'' if event.steps == 1 else 's'}{why}\n", "bold"
+                )
+            case ev.MessageAdded(message=message) if message.role is Role.USER and message.content:
+                pass  # the request, which the run's first line shows
+            case _:
+                self._renderer(event)
+
+
+@contextmanager
+def _store(config: Path | None) -> Iterator[Store | None]:
+    """The store, or None while there is none: looking must not make one."""
+    settings = load_settings(config)
+    if not settings.store_path.exists():
+        yield None
+        return
+    store = Store.open(settings.store_path, synchronous=settings.store.synchronous)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _when(ts: str, *, seconds: bool = False) -> str:
+    """A moment of UTC in the local time zone."""
+    try:
+        moment = datetime.fromisoformat(ts).astimezone()
+    except ValueError:
+        return ts
+    return f"{moment:%Y-%m-%d %H:%M:%S}" if seconds else f"{moment:%Y-%m-%d %H:%M}"

@@ -1,0 +1,112 @@
+"""On a terminal: streamed text, a spinner, colours, questions and approvals; nothing that a model says acts on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.command import handwork
+from tests.cli.terminal import Terminal
+from tests.support.strict_server import StrictServer, tool
+
+EVIL = "\x1b]0;title\x07\x1b[2Jplain\u202etxt"
+
+
+async def test_a_run_is_drawn_as_it_happens_and_the_answer_is_shown_once(workspace: Path) -> None:
+    script = [
+        {"content": "Let me look.", "tool_calls": [tool("bash", command="seq 9; printf '\\033[2J\\033]0;t\\a'")]},
+        EVIL,
+    ]
+    async with StrictServer(script) as server:
+        terminal = await Terminal.run("Look at it", "--base-url", server.url, "--model", "openai:any", cwd=workspace)
+        assert await terminal.end() == 0
+    shown = terminal.plain
+    for part in ("Let me look.\n", "▸ bash  seq 9", "  ⎿ 1\n    2\n", "more line", "plaintxt\nfinished · 2 steps"):
+        assert part in shown
+    assert "waiting for the model" in terminal.seen
+    assert "\x1b[36m" in terminal.seen
+    for acting in ("\x1b[2J", "\x1b]0", "\u202e", "\x07"):
+        assert acting not in terminal.seen
+
+
+async def test_no_color_means_none(workspace: Path) -> None:
+    async with StrictServer([tool("bash", command="echo a"), "Done."]) as server:
+        model = ("--base-url", server.url, "--model", "openai:any")
+        terminal = await Terminal.run("Look at it", *model, cwd=workspace, NO_COLOR="1")
+        assert await terminal.end() == 0
+    assert "\x1b[3" not in terminal.seen.replace("\x1b[2K", "")
+    assert "▸ bash  echo a" in terminal.plain
+
+
+async def test_a_question_is_answered_at_the_terminal(workspace: Path) -> None:
+    def script(request: dict[str, list[dict[str, str]]]) -> object:
+        last = request["messages"][-2]["content"] if len(request["messages"]) > 3 else ""
+        return f"Painted: {'grün' in str(request['messages'])}" if last else tool("ask_human", inquire="Which colour?")
+
+    async with StrictServer(script) as server:
+        terminal = await Terminal.run("Paint it now", "--base-url", server.url, "--model", "openai:any", cwd=workspace)
+        await terminal.expect("? Which colour?")
+        await terminal.expect("> ")
+        terminal.type("grün\n")
+        assert await terminal.end() == 0
+    assert "Painted: True" in terminal.plain
+
+
+async def test_the_end_of_input_leaves_the_question_for_later(workspace: Path) -> None:
+    async with StrictServer([tool("ask_human", inquire="Which colour?")]) as server:
+        terminal = await Terminal.run("Paint it now", "--base-url", server.url, "--model", "openai:any", cwd=workspace)
+        await terminal.expect("Which colour?")
+        await terminal.expect("> ")
+        terminal.type("\x04")
+        assert await terminal.end() == 5
+    assert "To go on: handwork run --session" in terminal.plain
+
+
+async def test_an_approval_shows_exactly_what_will_run_and_takes_the_answer(workspace: Path) -> None:
+    commands = ["touch one\u200b; \x1b[2K # \u202e", "touch two", "touch three"]
+    script = [*(tool("bash", command=command) for command in commands), "Done."]
+    async with StrictServer(script) as server:
+        model = ("--base-url", server.url, "--model", "openai:any", "--approve", "ask")
+        terminal = await Terminal.run("Touch them", *model, cwd=workspace)
+        terminal.type("y\n")  # typed before it was asked: no answer
+        await terminal.expect("touch one⟨U+200B⟩; ⟨U+001B⟩[2K # ⟨U+202E⟩")
+        await terminal.expect("Run it?")
+        terminal.type("use a file\n")
+        await terminal.expect("touch two")
+        await terminal.expect("Run it?")
+        terminal.type("\n")
+        await terminal.expect("Run it?")
+        terminal.type("y\n")
+        await terminal.expect("touch three")
+        await terminal.expect("Run it?")
+        terminal.type("n\n")
+        assert await terminal.end() == 0
+        assert "use a file" in str(server.requests[1])
+    assert sorted(path.name for path in _files(workspace)) == ["two"]
+
+
+async def test_ctrl_c_at_a_question_cancels_the_run(workspace: Path) -> None:
+    async with StrictServer([tool("ask_human", inquire="Which colour?")]) as server:
+        terminal = await Terminal.run("Paint it now", "--base-url", server.url, "--model", "openai:any", cwd=workspace)
+        await terminal.expect("Which colour?")
+        await terminal.expect("> ")
+        terminal.process.send_signal(2)
+        assert await terminal.end() == 130
+    assert "cancelled" in terminal.plain
+
+
+async def test_without_a_task_the_help_is_shown(workspace: Path) -> None:
+    terminal = await Terminal.run(cwd=workspace)
+    assert await terminal.end() == 2
+    assert "Usage: handwork" in terminal.plain
+
+
+async def test_headless_approvals_are_denied_and_the_run_goes_on(workspace: Path) -> None:
+    async with StrictServer([tool("bash", command="touch one"), "Could not."]) as server:
+        model = ("--base-url", server.url, "--model", "openai:any", "--approve", "ask")
+        ended = await handwork("run", "Touch it.", *model, cwd=workspace)
+    assert (ended.code, ended.out) == (0, "Could not.\n")
+    assert _files(workspace) == []
+
+
+def _files(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
