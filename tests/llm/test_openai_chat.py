@@ -165,7 +165,12 @@ def test_equal_tools_in_another_tuple_keep_their_bytes() -> None:
 def test_a_message_is_encoded_once_and_again_only_for_another_wire(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Message] = []
     whole = MessageEncoder.whole
-    monkeypatch.setattr(MessageEncoder, "whole", lambda self, message: seen.append(message) or whole(self, message))
+
+    def counted(self: MessageEncoder, message: Message) -> bytes:
+        seen.append(message)
+        return whole(self, message)
+
+    monkeypatch.setattr(MessageEncoder, "whole", counted)
     messages = [Message.user_message("a"), Message.assistant_message("b")]
     for _ in range(3):
         ChatEncoder(ChatOptions("m")).encode(Request(messages))

@@ -25,6 +25,7 @@ from handwork.errors import (
     TokenLimitExceeded,
     TransientModelError,
 )
+from handwork.llm.asking import asking
 from handwork.llm.retry import Retry
 from handwork.llm.scripted import Line, ScriptedModel
 from handwork.schema import Discarded, Message, Reply, Request, Retrying, StreamItem, TextDelta
@@ -168,10 +169,9 @@ async def test_an_error_that_ends_it_after_deltas_discards_nothing_by_itself() -
 async def test_retrying_is_told_before_the_wait() -> None:
     waits: list[float] = []
     model, _ = retry([ServerError(), "fine"], waits)
-    stream = model.stream(ASK)
-    assert isinstance(await anext(stream), Retrying)
-    assert waits == []
-    await stream.aclose()
+    async with asking(model, ASK) as items:
+        assert isinstance(await anext(items), Retrying)
+        assert waits == []
 
 
 async def test_a_stream_without_a_reply_is_broken_and_asked_again() -> None:

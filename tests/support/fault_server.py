@@ -126,11 +126,16 @@ class FaultServer:
         """The port to listen on; 0 takes any free one."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._left = asyncio.Event()
+        self._came = asyncio.Event()
 
     @property
     def open(self) -> int:
         """How many connections are open now."""
         return len(self._tasks)
+
+    async def asked(self) -> None:
+        """Wait until a request has come in."""
+        await self._came.wait()
 
     async def hung_up(self) -> None:
         """Wait until any connection has ended."""
@@ -156,6 +161,7 @@ class FaultServer:
         try:
             while (received := await read_request(reader)) is not None:
                 self.requests.append(received)
+                self._came.set()
                 if not await self._answer(self._next(received), reader, writer):
                     break
         except (ConnectionError, asyncio.CancelledError):
@@ -211,9 +217,12 @@ def head(answer: Answer) -> bytes:
 
 
 async def read_request(reader: asyncio.StreamReader) -> Received | None:
-    """Read one request with a content-length or chunked body; None at the end of the connection."""
+    """Read one request with a content-length or chunked body; None at the end of the connection, and for a TLS greeting."""
     try:
-        text = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        start = await reader.readexactly(1)
+        if start == b"\x16":
+            return None
+        text = (start + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *lines = text.rstrip("\r\n").split("\r\n")
         method, path, _ = first.split(" ", 2)
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}

@@ -138,7 +138,7 @@ def to_message(item: Message | Mapping[str, Any]) -> Message:
     if not isinstance(item, Mapping):
         raise ValueError(f"Expected a Message or a dict, got {type(item).__name__}")
     try:
-        role = Role(item["role"])
+        role = Role("system" if item["role"] == "developer" else item["role"])
     except (KeyError, ValueError):
         raise ValueError(f"Unsupported message role: {item.get('role')}") from None
     text, images = _content(item.get("content"))

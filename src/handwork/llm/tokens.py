@@ -48,7 +48,7 @@ class TokenMeter:
 
     def _raw(self, request: Request) -> tuple[float, int]:
         size, images = _sizes(request.messages)
-        size += len(request.system or "")
+        size += _bytes(request.system)
         if request.tail is not None:
             tail_size, tail_images = _tail_sizes(request.tail)
             size, images = size + tail_size, images + tail_images
@@ -56,7 +56,7 @@ class TokenMeter:
 
     def _size_of_tools(self, tools: tuple[Mapping[str, JSON], ...]) -> int:
         if tools is not self._tools:
-            self._tools, self._tools_bytes = tools, len(to_json([dict(tool) for tool in tools]))
+            self._tools, self._tools_bytes = tools, sum(len(to_json(dict(tool))) for tool in tools)
         return self._tools_bytes
 
 
