@@ -22,6 +22,7 @@ async def test_a_run_is_drawn_as_it_happens_and_the_answer_is_shown_once(workspa
     shown = terminal.plain
     for part in ("Let me look.\n", "▸ bash  seq 9", "  ⎿ 1\n    2\n", "more line", "plaintxt\nfinished · 2 steps"):
         assert part in shown
+    assert shown.count("plaintxt") == 1
     assert "waiting for the model" in terminal.seen
     assert "\x1b[36m" in terminal.seen
     for acting in ("\x1b[2J", "\x1b]0", "\u202e", "\x07"):

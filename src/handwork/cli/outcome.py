@@ -41,8 +41,8 @@ def exit_code(result: RunResult) -> int:
 
 
 def answer(result: RunResult) -> str:
-    """What goes to standard output; '' where the run has no answer."""
-    return "" if result.status in _NO_ANSWER else result.output.strip("\n")
+    """What goes to standard output, clean; '' where the run has no answer."""
+    return "" if result.status in _NO_ANSWER else clean_for_terminal(result.output).strip("\n")
 
 
 def style(result: RunResult) -> str:

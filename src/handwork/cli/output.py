@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable
 
-from handwork.cli.clean import clean_for_terminal
 from handwork.events import Event, write_event
 
 
@@ -30,11 +29,11 @@ class JsonLines:
 
 
 def print_answer(text: str) -> None:
-    """The answer as the last thing on standard output, in whatever encoding that has."""
+    """The (clean) answer as the last thing on standard output, in whatever encoding that has."""
     try:
         encoding = sys.stdout.encoding or "utf-8"
         sys.stdout.flush()
-        sys.stdout.buffer.write((clean_for_terminal(text) + "\n").encode(encoding, "replace"))
+        sys.stdout.buffer.write((text + "\n").encode(encoding, "replace"))
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         silence_stdout()

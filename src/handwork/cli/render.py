@@ -41,7 +41,7 @@ class Renderer:
     def close(self, answer: str = "") -> None:
         """End an open line and the spinner; what was kept back is drawn unless it is the answer, which is printed elsewhere."""
         self._end_text()
-        if self._pending != answer.strip():
+        if self._pending and self._pending != answer.strip():
             self._line()
         self._pending = ""
         self._screen.wait("")

@@ -1,0 +1,210 @@
+"""What each event looks like, on a screen that is only a text."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from handwork import events as ev
+from handwork.cli.calls import arguments_of, exactly, observation_of
+from handwork.cli.render import Renderer
+from handwork.cli.screen import Screen
+from handwork.schema import ErrorInfo, Function, Limits, Message, ToolCall
+
+
+class Live(Screen):
+    """A screen that somebody watches; keeps what the spinner said."""
+
+    live = True
+
+    def __init__(self, stream: io.StringIO) -> None:
+        super().__init__(stream)
+        self.waits: list[str] = []
+
+    def wait(self, what: str) -> None:
+        self.waits.append(what)
+
+
+@pytest.fixture
+def stream() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def live(stream: io.StringIO) -> Renderer:
+    return Renderer(Live(stream))
+
+
+@pytest.fixture
+def log(stream: io.StringIO) -> Renderer:
+    return Renderer(Screen(stream))
+
+
+def call(id: str = "1", name: str = "bash", **arguments: object) -> ToolCall:
+    return ToolCall(id=id, function=Function(name=name, arguments=json.dumps(arguments)))
+
+
+def said(text: str, *calls: ToolCall) -> ev.MessageAdded:
+    return ev.MessageAdded(message=Message.from_tool_calls(calls, text))
+
+
+def sent() -> ev.RequestSent:
+    return ev.RequestSent(model="m", key="", tail="", tools="")
+
+
+def test_streamed_text_is_drawn_once(live: Renderer, stream: io.StringIO) -> None:
+    for event in (sent(), ev.TextDelta(text="\nHel"), ev.TextDelta(text="lo"), said("\nHello")):
+        live(event)
+    live.close("Hello")
+    assert stream.getvalue() == "Hello\n"
+    assert live.last_text == "Hello"
+
+
+def test_text_that_was_not_streamed_is_drawn_when_it_is_stored(live: Renderer, stream: io.StringIO) -> None:
+    live(sent())
+    live(said("Hello"))
+    assert stream.getvalue() == "Hello\n"
+
+
+def test_the_same_text_in_the_next_reply_is_drawn_again(live: Renderer, stream: io.StringIO) -> None:
+    for _ in range(2):
+        for event in (sent(), ev.TextDelta(text="Again"), said("Again")):
+            live(event)
+    assert stream.getvalue() == "Again\nAgain\n"
+
+
+def test_a_discarded_reply_is_struck_and_the_new_one_drawn_whole(live: Renderer, stream: io.StringIO) -> None:
+    error = ErrorInfo(type="BrokenStreamError", message="cut")
+    for event in (
+        sent(),
+        ev.TextDelta(text="Hal"),
+        ev.ToolArgsDelta(index=0, call_id="1", name="bash", text="{"),
+        ev.ReplyDiscarded(),
+        ev.RetryScheduled(error=error, wait=2, attempt=1),
+        ev.TextDelta(text="Hello"),
+        said("Hello"),
+    ):
+        live(event)
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "Hal"
+    assert "void" in lines[1]
+    assert lines[2] == "↻ BrokenStreamError: cut – trying again in 2.0 s (1)"
+    assert lines[3:] == ["Hello"]
+
+
+def test_a_discarded_reply_of_which_nothing_was_shown_needs_no_word(live: Renderer, stream: io.StringIO) -> None:
+    live(sent())
+    live(ev.ReplyDiscarded())
+    assert stream.getvalue() == ""
+
+
+def test_a_log_gets_whole_texts_and_no_deltas_and_not_the_answer(log: Renderer, stream: io.StringIO) -> None:
+    for event in (sent(), ev.TextDelta(text="I lo"), ev.ThinkingDelta(text="hm"), said("I look.", call(command="ls"))):
+        log(event)
+    log(said("The answer"))
+    assert stream.getvalue() == "I look.\n"
+    log.close("The answer")
+    assert stream.getvalue() == "I look.\n"
+
+
+def test_a_text_that_is_not_the_answer_stays_in_the_log(log: Renderer, stream: io.StringIO) -> None:
+    log(said("Only a part"))
+    log.close("Something else")
+    assert stream.getvalue() == "Only a part\n"
+
+
+def test_a_short_call_stands_on_one_line_and_code_below_its_name(log: Renderer, stream: io.StringIO) -> None:
+    log(ev.ToolCallStarted(call=call(command="ls -la"), actions=()))
+    code = "\n".join(f"print({number})" for number in range(20))
+    log(ev.ToolCallStarted(call=call("2", "python_execute", code=code), actions=()))
+    lines = stream.getvalue().splitlines()
+    assert lines[:3] == ["▸ bash  ls -la", "▸ python_execute", "  │ print(0)"]
+    assert lines[-1] == "  │ … 12 more lines"
+
+
+def test_a_result_is_folded_unwrapped_and_cleaned(log: Renderer, stream: io.StringIO) -> None:
+    text = "Observed output of cmd `bash` executed:\n" + "\n".join(f"\x1b[31m{number}" for number in range(9))
+    log(ev.ToolCallFinished(call_id="1", observation=text, seconds=2.5))
+    log(ev.ToolCallFinished(call_id="2", observation="Error: no such tool", is_error=True))
+    assert stream.getvalue().splitlines() == [
+        "  ⎿ 0", "    1", "    2", "    3", "    4", "    … 4 more lines  (2.5 s)", "  ✗ Error: no such tool",
+    ]  # fmt: skip
+
+
+def test_results_of_calls_that_run_together_are_named(log: Renderer, stream: io.StringIO) -> None:
+    for id, name in (("1", "one"), ("2", "two")):
+        log(ev.ToolCallStarted(call=call(id, name), actions=()))
+    log(ev.ToolCallFinished(call_id="2", observation="b"))
+    log(ev.ToolCallFinished(call_id="1", observation="a"))
+    assert stream.getvalue().splitlines() == ["▸ one", "▸ two", "  ⎿ two: b", "  ⎿ a"]
+
+
+def test_notices_denials_and_fitting_are_visible(log: Renderer, stream: io.StringIO) -> None:
+    log(ev.Notice(level="warning", text="first\nsecond\x1b[2J"))
+    log(ev.ApprovalResolved(id="1", decision="deny", by="human", reason="no"))
+    log(ev.ApprovalResolved(id="1", decision="allow", by="mode"))
+    log(ev.ContextFitted(before=2000, after=1000, how="dropped"))
+    assert stream.getvalue().splitlines() == [
+        "! first", "  second", "  ✗ denied (human): no", "· context shortened from 2,000 to 1,000 tokens: dropped",
+    ]  # fmt: skip
+
+
+def test_nothing_in_any_event_acts_on_the_terminal(live: Renderer, stream: io.StringIO) -> None:
+    evil = "\x1b]0;t\x07\x1b[2Ja\x9b2Jb\u202ec\rd"
+    for event in (
+        ev.RunStarted(request=evil, model=evil, workspace=evil, limits=Limits()),
+        ev.TextDelta(text=evil[:3]),
+        ev.TextDelta(text=evil[3:]),
+        ev.ThinkingDelta(text=evil),
+        ev.ToolArgsDelta(index=0, call_id=evil, name=evil, text=evil),
+        said(evil),
+        ev.ToolCallStarted(call=call(evil, evil, **{evil: evil, "b": [evil]}), actions=()),
+        ev.ToolCallStarted(call=ToolCall(id="2", function=Function(name=evil, arguments=evil)), actions=()),
+        ev.ToolOutputDelta(call_id=evil, text=evil),
+        ev.ToolCallFinished(call_id=evil, observation=evil),
+        ev.RetryScheduled(error=ErrorInfo(type="E", message=evil), wait=1, attempt=1),
+        ev.Notice(level="error", text=evil),
+        ev.ApprovalResolved(id="1", decision="deny", by="human", reason=evil),
+        ev.ContextFitted(before=2, after=1, how=evil),
+    ):
+        live(event)
+    live.close()
+    shown = stream.getvalue()
+    assert not set(shown) & set("\x1b\x07\x9b\u202e\r")
+
+
+def test_what_comes_while_a_question_is_asked_is_drawn_after_it(stream: io.StringIO) -> None:
+    screen = Screen(stream)
+    with screen.asking() as write:
+        screen.line("later")
+        write("question\n", "")
+    assert stream.getvalue() == "question\nlater\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ('{"command": "ls"}', "ls"),
+        ("", ""),
+        ("{}", ""),
+        ('{"a": 1, "b": "x\\ny", "c": [true]}', "a=1, b=x y, c=[true]"),
+        ("{broken", "{broken"),
+        ('["no", "object"]', '["no", "object"]'),
+    ],
+)
+def test_arguments_in_short(raw: str, shown: str) -> None:
+    assert arguments_of(raw) == shown
+
+
+def test_an_approval_leaves_nothing_out() -> None:
+    code = "print(1)\n" * 50 + "evil()"
+    assert exactly(call(code=code)) == code
+    assert exactly(call(path="a\u200b", deep={"x": "\x1b"})) == 'path: a⟨U+200B⟩\ndeep: {\n  "x": "\\u001b"\n}'
+    assert exactly(ToolCall(id="1", function=Function(name="x", arguments="{\u202e"))) == "{⟨U+202E⟩"
+
+
+def test_only_our_own_frame_is_taken_off_a_result() -> None:
+    assert observation_of("Observed output of cmd `bash` executed:\nx") == "x"
+    assert observation_of("See: Observed output of cmd `bash` executed:\nx").startswith("See")
