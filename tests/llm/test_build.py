@@ -176,3 +176,8 @@ def test_mistral_families_fold_user_turns_wherever_they_are_served() -> None:
     assert options_for(PROVIDERS["mistral"], "x", 1, None).fold_user_turns
     assert options_for(PROVIDERS["openrouter"], "mistralai/mistral-large", 1, None).fold_user_turns
     assert not options_for(PROVIDERS["openai"], "gpt-4o", 1, None).fold_user_turns
+
+
+def test_a_local_model_is_opened_by_its_name() -> None:
+    with pytest.raises(ConfigError, match="no-such-model"):
+        build_model(LLMSettings(model="local:no-such-model"), {})

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +52,7 @@ def cassettes() -> list[Path]:
 
 
 def load(path: Path) -> list[dict[str, Any]]:
-    import yaml
-
+    yaml = importlib.import_module("yaml")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     recorded: list[dict[str, Any]] = yaml.load(path.read_bytes(), loader)["interactions"]
     return recorded
@@ -63,6 +65,14 @@ def replay() -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+
+    class Quick(ThreadingHTTPServer):
+        """Notices its shutdown at once and not after half a second."""
+
+        def serve_forever(self, poll_interval: float = 0.01) -> None:
+            super().serve_forever(poll_interval)
+
+    vars(module)["ThreadingHTTPServer"] = Quick
     return module.Replay
 
 
@@ -73,7 +83,7 @@ def message_of(recorded: dict[str, Any]) -> Message:
         content = [part for part in content if not str(part.get("image_url", "")).startswith("{'url': 'http")]
     thinking = ThinkingParts()
     thinking.add(recorded)
-    return to_message(recorded | {"content": content}).model_copy(update={"thinking": thinking.finish()})
+    return replace(to_message(recorded | {"content": content}), thinking=thinking.finish())
 
 
 def request_of(recorded: dict[str, Any]) -> Request:
@@ -92,10 +102,12 @@ def expected_of(response: dict[str, Any]) -> tuple[str, str, list[tuple[str, str
     else:
         lines = [line[6:] for line in response["body"]["string"].splitlines() if line.startswith("data: {")]
         messages = [chunk["choices"][0]["delta"] for line in lines if (chunk := json.loads(line)).get("choices")]
-    text, thinking, calls = "", "", {}
+    text, thinking = "", ""
+    calls: dict[int, list[str]] = {}
     for message in messages:
         content = message.get("content") or ""
-        for part in content if isinstance(content, list) else [{"text": content}]:
+        parts: list[dict[str, Any]] = content if isinstance(content, list) else [{"text": content}]
+        for part in parts:
             text += part.get("text", "")
             thinking += "".join(inner["text"] for inner in part.get("thinking", ()))
         thinking += message.get("reasoning_content") or message.get("reasoning") or ""

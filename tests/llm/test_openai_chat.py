@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -243,7 +244,7 @@ def test_reasoning_goes_back_to_providers_that_want_it_and_to_no_other() -> None
 
 def test_signatures_of_thoughts_go_back_on_message_and_call() -> None:
     opaque = {"extra_content": {"message": {"google": {"s": "A"}}, "calls": [{"google": {"s": "B"}}]}}
-    message = asked("c").model_copy(update={"opaque": opaque})
+    message = replace(asked("c"), opaque=opaque)
     wire = sent(Request([message, result("c")]))["messages"][0]
     assert wire["extra_content"] == {"google": {"s": "A"}}
     assert wire["tool_calls"][0]["extra_content"] == {"google": {"s": "B"}}

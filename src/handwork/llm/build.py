@@ -13,6 +13,7 @@ from handwork.errors import ConfigError, NoModelError
 from handwork.llm.base import Model
 from handwork.llm.chat_model import ChatModel
 from handwork.llm.failures import Source
+from handwork.llm.local import open_local_model
 from handwork.llm.prices import Prices
 from handwork.llm.providers import ALIASES, AZURE, CUSTOM, LOCAL, PROVIDERS, Provider, find_provider, options_for
 from handwork.llm.retry import Retry
@@ -73,8 +74,6 @@ def build_model(settings: LLMSettings, environ: Mapping[str, str], notify: Notif
 
 
 def _local(name: str, environ: Mapping[str, str]) -> Model:
-    from handwork.llm.local import open_local_model
-
     return open_local_model(name, Home.from_environ(environ).models)
 
 
