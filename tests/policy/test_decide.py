@@ -42,7 +42,8 @@ def test_nothing_declared_is_the_worst() -> None:
 
 
 def test_an_unknown_kind_is_the_worst() -> None:
-    unknown = Action.model_construct(kind="teleport", resource="/x", repeatable=False)
+    unknown = do("read")
+    object.__setattr__(unknown, "kind", "teleport")
     assert decide([unknown], mode=Mode.READ_ONLY, contained=True).verdict is Verdict.DENY
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from dataclasses import asdict
 from typing import Any
 
 from handwork import events as ev
@@ -40,7 +41,7 @@ class Asker:
         reply = await _listen(run, model, request)
         usage = reply.usage or self._guess(request, reply)
         run.spend(usage, reply.cost_usd)
-        await run.emit(ev.UsageReported(**usage.model_dump(), cost_usd=reply.cost_usd))
+        await run.emit(ev.UsageReported(**asdict(usage), cost_usd=reply.cost_usd))
         return reply
 
     def _guess(self, request: sc.Request, reply: sc.Reply) -> sc.Usage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from handwork import events as ev
@@ -141,7 +141,7 @@ class Execution:
         if not tool.sandboxed or action.kind not in _PATHS or action.resource == "*":
             return action
         try:
-            return action.model_copy(update={"resource": await run.session.sandbox.resolve(action.resource)})
+            return replace(action, resource=await run.session.sandbox.resolve(action.resource))
         except (OSError, ValueError):
             return action  # the tool will say what is wrong with the path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from handwork.agent.asking import Asker, token_limit
@@ -140,7 +141,7 @@ class ToolCallAgent(ReActAgent):
             self._note_empty(run)
             return required
         self._empty_replies = 0
-        message = reply.to_message().model_copy(update={"content": content, "tool_calls": self._unique(calls)})
+        message = replace(reply, content=content, tool_calls=self._unique(calls)).to_message()
         self.memory.add_message(message)
         self.tool_calls = list(message.tool_calls)
         self._finish_reason = reply.finish_reason
@@ -150,7 +151,7 @@ class ToolCallAgent(ReActAgent):
 
     def _unique(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
         unique = ((call, self._ids.unique(call.id, self.memory)) for call in calls)
-        return tuple(call if call.id == id else call.model_copy(update={"id": id}) for call, id in unique)
+        return tuple(call if call.id == id else replace(call, id=id) for call, id in unique)
 
     def _note_empty(self, run: Run) -> None:
         self._empty_replies += 1
@@ -284,8 +285,8 @@ class ToolCallAgent(ReActAgent):
             session.on_close(tool.cleanup)
         self._execution.resume(session.recorded)
         for name, details in session.recorded.details:
-            if (tool := self.available_tools.get_tool(name)) is not None:
-                tool.restore(details)
+            if (known := self.available_tools.get_tool(name)) is not None:
+                known.restore(details)
 
     async def _close_parts(self) -> None:
         await super()._close_parts()

@@ -84,7 +84,7 @@ class ScriptedModel:
     def _fresh(self, call: ToolCall) -> ToolCall:
         """The call with an id that this model has not used before (a script may hold one call several times)."""
         if not call.id or call.id in self._ids:
-            call = call.model_copy(update={"id": _new_id()})
+            call = replace(call, id=_new_id())
         self._ids.add(call.id)
         return call
 

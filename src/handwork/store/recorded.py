@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from handwork import events as ev
 from handwork.schema import JSON, Artifact, Image, Message, Question, Usage
@@ -94,5 +94,5 @@ class Recorded:
 def _with_images(message: Message, blob: Callable[[str], bytes | None]) -> Message:
     if not message.images:
         return message
-    images = tuple(image.model_copy(update={"data": (blob(image.hash) or b"").decode()}) for image in message.images)
-    return message.model_copy(update={"images": images})
+    images = tuple(replace(image, data=(blob(image.hash) or b"").decode()) for image in message.images)
+    return replace(message, images=images)

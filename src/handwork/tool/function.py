@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Self, TypeVar, overload
 
 from handwork.errors import ToolError
@@ -21,6 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 NAME = r"[A-Za-z0-9_-]{1,64}"
 """What providers accept as a tool's name."""
 _DECLARED = "__handwork_tool__"
+_MADE = "__handwork_made__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,9 @@ class FunctionTool(Tool):
     def wants_context(self) -> bool:
         return self._arguments.takes_context
 
+    def __copy__(self) -> Self:
+        return self.__deepcopy__({})
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Another tool over the same function: a function, and the object of a method, belong to whoever passed them in."""
         made = type(self).__new__(type(self))
@@ -148,6 +154,7 @@ def tool(
     def note(it: F) -> F:
         _check(it, name or _name_of(it))
         setattr(it, _DECLARED, _Declaration(name, description, actions))
+        vars(it).pop(_MADE, None)
         return it
 
     return note if function is None else note(function)
@@ -162,8 +169,18 @@ def as_tool(thing: Any) -> Tool:
             return thing()
         raise TypeError(f"the class {thing.__qualname__} is no Tool: give a subclass of Tool, or a function")
     if callable(thing):
-        return FunctionTool(thing)
+        return _of_function(thing)
     raise TypeError(f"{thing!r} ({type(thing).__name__}) is no tool: give a Tool, a Tool class or a function")
+
+
+def _of_function(function: Any) -> FunctionTool:
+    """A FunctionTool of its own; its schema is made once a function and kept on it, since agents are made by the hundred."""
+    known = getattr(function, _MADE, None)
+    if not isinstance(known, FunctionTool) or known.function is not function:  # functools.wraps copies attributes
+        known = FunctionTool(function)
+        if isinstance(function, FunctionType):
+            setattr(function, _MADE, known)
+    return copy.copy(known)
 
 
 def _check(function: Any, name: str) -> None:
