@@ -227,12 +227,14 @@ class _Turn:
                 raise _Cannot(f"There is no file {path} in the workspace.")
             return self._call(EDITOR, {"command": "view", "path": path})
         if label == APPEND:
-            text = await self._fill(prompts.append_prompt(part), prompts.a_span(part), APPEND)
+            text = await self._fill(prompts.append_prompt(part, path), prompts.a_span(part, path), APPEND)
             return self._python(append_code(path, unquoted(text)))
         if path.endswith(".py"):
-            text = await self._fill(prompts.script_prompt(part), prompts.a_script(part, numbers_in(part)), WRITE)
+            text = await self._fill(
+                prompts.script_prompt(part, path), prompts.a_script(part, path, numbers_in(part)), WRITE
+            )
         else:
-            text = unquoted(await self._fill(prompts.write_prompt(part), prompts.a_span(part), WRITE))
+            text = unquoted(await self._fill(prompts.write_prompt(part, path), prompts.a_span(part, path), WRITE))
         return self._call(EDITOR, {"command": "create", "path": path, "file_text": text + "\n"})
 
     async def _compute(self, part: str) -> _Call:

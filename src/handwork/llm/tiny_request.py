@@ -16,9 +16,10 @@ _THEN = re.compile(
 )
 _LIST_MARK = re.compile(r"\A\s*(?:1[.)]|[-*])\s+")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`|\{[^}\n]*\}")
+_WORD = re.compile(_QUOTED.pattern + r"|\w+(?:['’]\w+)*|[^\w\s]")
+"""What stands in quotes or braces is one word: nobody means half of it."""
 _PATH = re.compile(r"(?<![\w./-])/?(?:[\w-]+/)*[\w-]+(?:\.[A-Za-z][\w-]*)+(?![\w/])")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 _OBSERVED = re.compile(r"\AObserved output of cmd `[^`]*` executed:\n")
 _LISTED = re.compile(r"2 levels deep in (.+), excluding hidden items")
 _LISTED_DEPTH = 2
@@ -53,9 +54,11 @@ def numbers_in(text: str) -> list[str]:
     return list(dict.fromkeys(_NUMBER.findall(_PATH.sub(" ", text))))
 
 
-def words_in(text: str) -> list[tuple[int, int]]:
-    """Where each word or sign of a text begins and ends."""
-    return [match.span() for match in _WORD.finditer(text)]
+def words_in(text: str, path: str = "") -> list[tuple[int, int]]:
+    """Where each word or sign of a text begins and ends; those of the path, which names a file and is no content, are left out."""
+    named = [match.span() for match in _PATH.finditer(text) if match.group() == path]
+    spans = (match.span() for match in _WORD.finditer(text))
+    return [(begin, end) for begin, end in spans if not any(first <= begin and end <= last for first, last in named)]
 
 
 @dataclass(frozen=True, slots=True)
