@@ -183,7 +183,7 @@ def test_brackets_inside_text_are_no_nesting() -> None:
 
 
 @given(st.text() | st.text(alphabet='{}[]",:\\u0d8 1eN'))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_text_gives_an_object_or_an_arguments_error(raw: str) -> None:
     said = _refusal(lambda: parse(raw, EDITOR, "editor"))
     assert len(said) < 400
@@ -339,7 +339,7 @@ _values = st.recursive(
 
 
 @given(_rules, _rules, _values)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_the_quick_yes_never_says_yes_where_the_full_check_says_no(rule: Any, definition: Any, value: Any) -> None:
     if isinstance(rule, bool):
         rule = {"allOf": [rule]}
@@ -372,7 +372,7 @@ _json = st.recursive(
 @given(
     _rule_of(_json), st.dictionaries(st.sampled_from(["a", "b"]), _values | st.sampled_from(["{}", "[1]"]), max_size=2)
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_no_schema_however_broken_raises_anything_but_an_arguments_error(
     schema: Any, arguments: dict[str, Any]
 ) -> None:

@@ -52,7 +52,7 @@ def shares(a: str, b: str) -> bool:
 def _parts(resource: str) -> tuple[str, ...] | None:
     """The resource as a path from the general to the particular; None is `*`."""
     scheme, separator, rest = resource.partition("://")
-    if separator and "/" not in scheme:
+    if separator and scheme and "/" not in scheme:
         host, _, path = rest.partition("/")
         path = posixpath.normpath("/" + path.split("#")[0].split("?")[0])
         return (f"{scheme.lower()}://{host.lower()}", *_names(path))

@@ -112,7 +112,9 @@ def _properties(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> b
 
 
 def _required(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
-    return type(value) is not dict or (isinstance(want, list) and all(name in value for name in want))
+    return type(value) is not dict or (
+        isinstance(want, list) and all(isinstance(name, str) and name in value for name in want)
+    )
 
 
 def _additional(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:

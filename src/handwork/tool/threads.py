@@ -104,26 +104,28 @@ class ThreadPool:
                 begins = job.state == "waiting"
                 if begins:
                     job.state = "running"
-            if begins:
-                self._perform(job)
+            result, error = _perform(job) if begins else (None, None)
             with self._lock:
                 if begins and job.state == "abandoned":
                     return
                 job.state = "done"
-                self._free += 1
-            del job
+                self._free += 1  # before the caller hears of it, so that its next call finds this thread free
+            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                job.loop.call_soon_threadsafe(_settle, job.future, result, error)
+            del job, result, error
 
-    def _perform(self, job: _Job) -> None:
-        result, error = None, None
-        try:
-            result = job.context.run(job.function)
-        except Exception as raised:
-            error = RuntimeError(f"StopIteration: {raised}") if isinstance(raised, StopIteration) else raised
-        except BaseException as raised:  # SystemExit from exit(), CancelledError and their like must not reach the loop
-            error = ToolError(f"the tool raised {type(raised).__name__}({raised})")
-            error.__cause__ = raised
-        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            job.loop.call_soon_threadsafe(_settle, job.future, result, error)
+
+def _perform(job: _Job) -> tuple[Any, Exception | None]:
+    try:
+        return job.context.run(job.function), None
+    except StopIteration as raised:  # which a future cannot carry
+        return None, RuntimeError(f"StopIteration: {raised}")
+    except Exception as raised:
+        return None, raised
+    except BaseException as raised:  # SystemExit from exit(), CancelledError and their like must not reach the loop
+        error = ToolError(f"the tool raised {type(raised).__name__}({raised})")
+        error.__cause__ = raised
+        return None, error
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
