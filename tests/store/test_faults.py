@@ -193,12 +193,10 @@ def size(path: Path) -> int:
     return path.stat().st_size
 
 
-@pytest.mark.parametrize("too_long", [0, 1 << 30], ids=["cut", "reused"])
 async def test_the_log_is_folded_into_the_file_from_a_thread_and_stays_bounded(
-    path: Path, monkeypatch: pytest.MonkeyPatch, too_long: int
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wal, "_DUE", 1 << 18)
-    monkeypatch.setattr(wal, "_TOO_LONG", too_long)
     threads: set[str] = set()
     run = wal.Checkpointer._run
 
@@ -220,6 +218,19 @@ async def test_the_log_is_folded_into_the_file_from_a_thread_and_stays_bounded(
     assert largest < 1 << 20  # of 8 MB that were written
     assert size(path) > 5 << 20
     assert not any(thread.name == "handwork-checkpoint" for thread in threading.enumerate())
+    store.close()
+
+
+async def test_a_log_that_grew_too_long_is_cut(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wal, "_TOO_LONG", 1 << 16)
+    store = Store.open(path)
+    journal = begin(store)
+    for due, cut in ((1 << 30, False), (1, True)):
+        monkeypatch.setattr(wal, "_DUE", due)
+        journal.append(notice(journal, "x" * 100_000))
+        await journal.commit()
+        store._checkpointer.close()
+        assert (size(path.with_name("store.db-wal")) == 0) is cut
     store.close()
 
 

@@ -172,10 +172,16 @@ async def test_a_second_writer_of_the_same_rows_is_refused_by_the_table(store: S
     journal = begin(store)
     journal.append(notice(journal))
     await journal.commit()
-    journal.append(notice(journal))
-    store._connection.execute("INSERT INTO events VALUES (1, 2, x'7b7d')")
+    for _ in range(3):
+        journal.append(notice(journal))
+    store._connection.execute("INSERT INTO events VALUES (1, 3, x'7b7d')")
     with pytest.raises(JournalError, match="wrote these rows already"):
         await journal.commit()
+    assert not store._connection.in_transaction
+    assert store._connection.execute("SELECT seq FROM events ORDER BY seq").fetchall() == [
+        (1,),
+        (3,),
+    ]  # nothing by halves
     journal.close()
 
 

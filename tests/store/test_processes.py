@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import sqlite3
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -141,8 +142,6 @@ async def test_many_processes_may_make_the_store_at_the_same_time(path: Path) ->
     say("done", journal.session_id)
     store.close()
     """
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
         children = [stack.enter_context(program(body, path)) for _ in range(4)]
         said = [heard(child).split() for child in children]
@@ -150,6 +149,24 @@ async def test_many_processes_may_make_the_store_at_the_same_time(path: Path) ->
     store = Store.open(path)
     assert all(len(texts(store, words[1])) == 20 for words in said)
     store.close()
+
+
+def test_opening_waits_for_a_process_that_makes_the_store_at_this_moment(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.parent.mkdir()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr("time.sleep", lambda seconds: other.execute("COMMIT"))  # it is done while we wait
+    Store.open(path).close()
+    assert not other.in_transaction
+    other.execute("PRAGMA journal_mode = DELETE")
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    monkeypatch.setattr("handwork.store.connection._OPEN_PATIENCE", 0.01)
+    with pytest.raises(JournalError, match="another process keeps it locked"):
+        Store.open(path)
+    other.close()
 
 
 WRITE = """
