@@ -6,11 +6,12 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from handwork.config import SandboxSettings
@@ -92,6 +93,13 @@ async def open_place(backend: str) -> AsyncIterator[Place]:
         finally:
             async with asyncio.timeout(20):
                 await place.close()
+
+
+def kill_all_children() -> None:
+    """What a sandbox looks like whose processes were killed from outside."""
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
 
 
 @pytest.fixture(params=BACKENDS)

@@ -14,7 +14,7 @@ from handwork.schema import Message, ToolResult
 from handwork.tool.bash import Bash
 from handwork.tool.shell import Shell
 from handwork.tool.shell_process import frame
-from tests.tool.conftest import Place
+from tests.tool.conftest import Place, kill_all_children
 
 
 async def run(place: Place, command: str | None = None, **arguments: Any) -> ToolResult:
@@ -338,3 +338,20 @@ async def test_closing_leaves_no_process(host: Place) -> None:
 async def test_a_command_of_another_call_may_not_be_declared_harmless() -> None:
     (action,) = Bash().actions({"command": "ls"})
     assert (action.kind, action.resource, action.repeatable) == ("execute", "*", False)
+
+
+async def test_a_sandbox_that_dies_is_started_anew_and_the_next_result_says_so(place: Place) -> None:
+    await run(place, "x=1")
+    kill_all_children()
+    after = await run(place, "echo x=$x")
+    assert after.output == "x=\n"
+    assert "started anew" in str(after.system)
+
+
+async def test_a_shell_that_dies_between_two_calls_is_replaced(host: Place) -> None:
+    pid = int((await run(host, "x=1; echo $$")).output)
+    psutil.Process(pid).kill()
+    await asyncio.wait({host.resources["shell"]._bash._reader}, timeout=10)
+    after = await run(host, "echo x=$x")
+    assert after.output == "x=\n"
+    assert "signal 9" in str(after.system)

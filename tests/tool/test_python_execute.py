@@ -14,7 +14,7 @@ from handwork.errors import SandboxError, ToolError
 from handwork.schema import Message, ToolResult
 from handwork.tool.kernel import Kernel
 from handwork.tool.python_execute import PythonExecute
-from tests.tool.conftest import Place
+from tests.tool.conftest import Place, kill_all_children
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SHOW = f"from IPython.display import display, Image; import base64\npixel = Image(base64.b64decode('{PIXEL}'))\n"
@@ -288,3 +288,25 @@ async def test_unusable_arguments_are_clear_errors(host: Place, arguments: dict[
 async def test_it_is_declared_as_executing_anything() -> None:
     (action,) = PythonExecute().actions({"code": "1"})
     assert (action.kind, action.resource, action.repeatable) == ("execute", "*", False)
+
+
+async def test_a_sandbox_that_dies_is_started_anew_and_the_next_result_says_so(place: Place) -> None:
+    await run(place, "x = 1")
+    kill_all_children()
+    await asyncio.wait({place.resources["kernel"]._link._reader}, timeout=10)
+    after = await run(place, "'x' in globals()")
+    assert after.output == "False\n"
+    assert "started anew" in str(after.system)
+
+
+async def test_many_figures_and_a_huge_traceback_are_bounded(host: Place) -> None:
+    result = await run(host, SHOW + "for _ in range(30): display(pixel)\nraise ValueError('x' * 10_000_000)")
+    assert len(result.artifacts) == 19
+    assert "10 more figures were left out" in str(result.system)
+    assert "characters omitted" in str(result.error)
+    assert len(str(result.error)) < 110_000
+
+
+async def test_a_line_end_that_comes_in_two_pieces_is_one_line_end(host: Place) -> None:
+    code = "import sys, time\nfor part in ('a\\r', '\\nb\\x1b', '[31mc'):\n    sys.stdout.write(part); sys.stdout.flush(); time.sleep(0.05)"
+    assert (await run(host, code)).output == "a\nbc"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from handwork.errors import ToolError
-from handwork.sandbox.base import Entry, Sandbox
+from handwork.sandbox.base import Sandbox
 from handwork.schema import JSON, Action, ToolResult, scrub
 from handwork.tool.base import Tool, ToolContext
 from handwork.tool.call_facts import has_results_of
 from handwork.tool.editor_history import Edit, EditHistory
 from handwork.tool.editor_match import Edited, insert, replace
+from handwork.tool.editor_path import check_path, in_words, look, refuse_special
 from handwork.tool.editor_show import snippets, unified
 from handwork.tool.editor_text import FileText, is_binary
 from handwork.tool.editor_view import view_directory, view_file
@@ -108,7 +107,7 @@ class StrReplaceEditor(Tool):
         if work is None:
             allowed = ", ".join(_COMMANDS)
             raise ToolError(f"Unrecognized command `{command}`. The allowed commands are: {allowed}")
-        _check_path(path)
+        check_path(path)
         history = context.resource("editor", EditHistory)
         resumed = has_results_of(self.name, context.history)
         job = _Job(path, arguments, context.sandbox, history, resumed)
@@ -118,84 +117,24 @@ class StrReplaceEditor(Tool):
             async with history.lock:
                 return await work(job)
         except OSError as error:
-            raise ToolError(_plainly(error, path, command)) from error
-
-
-def _check_path(path: str) -> None:
-    if not path.strip():
-        raise ToolError("`path` is empty: give the file or folder, absolute or relative to the workspace.")
-    if "\0" in path:
-        raise ToolError("`path` holds a NUL character, which no file name can.")
-    try:
-        size = len(path.encode())
-    except UnicodeEncodeError:
-        raise ToolError("`path` holds a broken character (a lone surrogate), which no file name can.") from None
-    if size > 4095 or max(len(part.encode()) for part in path.split("/")) > 255:
-        raise ToolError(
-            f"`path` is too long ({size} bytes): a path has at most 4095 bytes, each name in it at most 255."
-        )
-
-
-def _plainly(error: OSError, path: str, command: str) -> str:
-    verb = "view" if command == "view" else "change"
-    match error:
-        case FileExistsError():
-            return (
-                f"Cannot create {path}: a file of that name already exists. Use `str_replace` or `insert` to edit it."
-            )
-        case FileNotFoundError():
-            return f"The path {path} does not exist. Give a valid path."
-        case IsADirectoryError():
-            return f"The path {path} is a directory, and only the `view` command can be used on directories."
-        case NotADirectoryError():
-            return f"Cannot {verb} {path}: a part of this path is a file, not a directory."
-        case PermissionError():
-            return f"Cannot {verb} {path}: permission denied. It may lead out of the workspace (by a symbolic link) or be read-only."
-    return f"Cannot {verb} {path}: {error.strerror or error}"
-
-
-async def _stat(job: _Job) -> Entry:
-    entry = await job.sandbox.stat(job.path)
-    if entry is None:
-        raise ToolError(f"The path {job.path} does not exist. Give a valid path.{await _similar(job)}")
-    return entry
-
-
-async def _similar(job: _Job) -> str:
-    """The nearest names in the same folder, if there is one."""
-    where = PurePosixPath(job.path)
-    try:
-        names = [entry.path for entry in await job.sandbox.list(str(where.parent), limit=2000)]
-    except OSError:
-        return ""
-    close = difflib.get_close_matches(where.name, names, n=3, cutoff=0.6)
-    return f" Did you mean {' or '.join(str(where.parent / name) for name in close)}?" if close else ""
+            raise ToolError(in_words(error, path, command)) from error
 
 
 async def _view(job: _Job) -> ToolResult:
-    entry = await _stat(job)
+    entry = await look(job.sandbox, job.path)
     view_range = job.arguments.get("view_range")
     if entry.kind == "directory":
         if view_range is not None:
             raise ToolError("The `view_range` parameter is not allowed when `path` points to a directory.")
         return await view_directory(job.sandbox, job.path)
-    _refuse_special(entry, job.path)
+    refuse_special(entry, job.path)
     return await view_file(job.sandbox, job.path, entry.size, view_range)
-
-
-def _refuse_special(entry: Entry, path: str) -> None:
-    if entry.kind == "directory":
-        raise ToolError(f"The path {path} is a directory, and only the `view` command can be used on directories.")
-    if entry.kind != "file":
-        raise ToolError(
-            f"The path {path} is neither a file nor a directory (a pipe, socket or device): use bash for it."
-        )
 
 
 async def _open(job: _Job) -> bytes:
     """The bytes of a text file that is to be edited."""
-    entry = await _stat(job)
-    _refuse_special(entry, job.path)
+    entry = await look(job.sandbox, job.path)
+    refuse_special(entry, job.path)
     if entry.size > _MAX_EDIT:
         raise ToolError(
             f"{job.path} has {entry.size} bytes, too many for this editor (limit {_MAX_EDIT}): use bash (sed, python)."
@@ -233,6 +172,10 @@ async def _str_replace(job: _Job) -> ToolResult:
         raise ToolError("Give either `old_str` (with `new_str`) or `edits`, not both.")
     if edits is None:
         edits = [{"old_str": job.need("old_str", "str_replace"), "new_str": job.arguments.get("new_str")}]
+    if not isinstance(edits, list) or not all(
+        isinstance(one, dict) and isinstance(one.get("old_str"), str) for one in edits
+    ):
+        raise ToolError("`edits` must be a list of objects {old_str, new_str}.")
     if not edits:
         raise ToolError("`edits` is empty: give at least one {old_str, new_str}.")
     before = await _open(job)
@@ -261,6 +204,8 @@ def _shifted(spans: list[tuple[int, int]], edited: Edited, growth: int) -> list[
 
 async def _insert(job: _Job) -> ToolResult:
     line = job.need("insert_line", "insert")
+    if not isinstance(line, int):
+        raise ToolError(f"Invalid `insert_line` {line!r}: it must be a whole number.")
     new = scrub(job.need("new_str", "insert"))
     before = await _open(job)
     edited = insert(FileText.decode(before), line, new, job.path)
@@ -288,7 +233,7 @@ async def _undo(job: _Job) -> ToolResult:
     entry = await job.sandbox.stat(job.path)
     edit = job.history.last(real)
     if entry is not None:
-        _refuse_special(entry, job.path)
+        refuse_special(entry, job.path)
     if edit is None:
         lost = " Edits made before the session was resumed can no longer be taken back." if job.resumed else ""
         raise ToolError(f"No edit history found for {job.path}: there is nothing to undo.{lost}")

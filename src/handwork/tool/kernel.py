@@ -37,6 +37,7 @@ class Outcome:
     error_name: str = ""
     pictures: list[Picture] = field(default_factory=list)
     omitted: int = 0
+    pictures_omitted: int = 0
     timed_out: bool = False
     survived: bool = True
     left: bool = False
@@ -55,7 +56,6 @@ class Kernel:
         """Whether it has ever run."""
         self._sandbox = sandbox
         self._link: Link | None = None
-        self._ending = ""
         self._notes: list[str] = []
         self._lock = asyncio.Lock()
         self._stopping: asyncio.Task[bool] | None = None
@@ -91,6 +91,7 @@ class Kernel:
                 if over != "done" or outcome.left:
                     outcome.survived = False
                     await self._discard(link)
+            outcome.text = scrub(plain(outcome.text))
             outcome.seconds = round(time.monotonic() - began, 3)
             return outcome
 
@@ -109,17 +110,22 @@ class Kernel:
             lives, self._stopping = self._stopping.result(), None
             fate = "interrupted; the kernel's state survived" if lives else f"killed with the kernel, so {_LOST}"
             self._notes.append(f"The code before was cancelled and {fate}.")
-        link = self._link
-        if link and link.generation != self._sandbox.generation:
-            self._notes.append(f"The sandbox was started anew, so this is a new kernel: {_LOST}.")
-            await self.close()
-        elif link and link.over:
-            self._notes.append(f"The kernel before had ended, so this is a new one: {_LOST}.")
-            await self.close()
-        if self._link is None:
-            self._link = await Link.start(self._sandbox)
-            self.started = True
-        return self._link
+        old = self._link
+        if old and not old.over and old.generation == self._sandbox.generation:
+            return old
+        if old:
+            await self._discard(old)
+        link = self._link = await Link.start(self._sandbox)
+        self.started = True
+        if old:
+            anew = old.generation != link.generation
+            why = (
+                "The sandbox was started anew, so this is a new kernel"
+                if anew
+                else "The kernel before had ended, so this is a new one"
+            )
+            self._notes.append(f"{why}: {_LOST}.")
+        return link
 
     async def _again(self, outcome: Outcome) -> Link:
         died = f" ({how_it_ended(outcome.exit_code)})"
@@ -161,16 +167,14 @@ async def _collect(link: Link, outcome: Outcome, progress: Callable[[str], Await
         message = await link.hear()
         kind = message["kind"]
         if kind == "text":
-            text = plain(message["text"])
-            outcome.text += text
-            await progress(text)
+            outcome.text += message["text"]
+            await progress(scrub(plain(message["text"])))
         elif kind in ("image", "error", "late"):
             _part(kind, message, outcome)
         else:
             outcome.left = bool(message.get("leaving"))
             outcome.exit_code = message.get("code")
             outcome.log = plain(message.get("log") or "").strip()
-            outcome.text = scrub(outcome.text)
             return str(kind)
 
 
@@ -179,11 +183,11 @@ def _part(kind: str, message: dict[str, Any], outcome: Outcome) -> None:
         outcome.pictures.append(Picture(message["media_type"], message["data"], message["size"]))
     elif kind == "error":
         outcome.error_name = message["name"]
-        outcome.traceback = scrub(plain(message["traceback"] or f"{message['name']}: {message['value']}"))
-    elif message["text"]:
-        outcome.omitted = message["omitted"]
+        outcome.traceback = scrub(plain(message["traceback"]))
+    else:
+        outcome.omitted, outcome.pictures_omitted = message["omitted"], message["images_omitted"]
         gap = f"\n[... {outcome.omitted} characters omitted ...]\n" if outcome.omitted else ""
-        outcome.text += gap + plain(message["text"])
+        outcome.text += gap + message["text"]
 
 
 def how_it_ended(code: int | None) -> str:

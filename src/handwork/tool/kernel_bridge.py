@@ -19,6 +19,8 @@ _KEPT = 400_000
 """Characters of one request's text that are relayed as they come; of what follows only the last are, at its end."""
 _TAIL = 200_000
 _MAX_IMAGE = 20_000_000
+_MAX_IMAGES = 20
+_MAX_TRACEBACK = 100_000
 _FIND_FILES_HERE = (
     "(lambda path: path.insert(next((i for i, p in enumerate(path) if p.endswith('-packages')), len(path)), ''))"
     "(__import__('sys').path)"
@@ -46,6 +48,7 @@ class Relay:
         self._channel = channel
         self._sent = 0
         self._line_open = False
+        self._images = 0
         self._late: deque[str] = deque()
         self._late_size = 0
         self._omitted = 0
@@ -72,13 +75,15 @@ class Relay:
         elif kind in ("execute_result", "display_data", "update_display_data"):
             self._data(content["data"])
         elif kind == "error":
-            self._channel.send(
-                "error", name=content["ename"], value=content["evalue"], traceback="\n".join(content["traceback"])
-            )
+            trace = "\n".join(content["traceback"]) or f"{content['ename']}: {content['evalue']}"
+            self._channel.send("error", name=content["ename"], traceback=_ends(trace))
 
     def _data(self, data: dict[str, Any]) -> None:
         for media_type in _PICTURES:
             if picture := data.get(media_type):
+                self._images += 1
+                if self._images > _MAX_IMAGES:
+                    break
                 fits = len(picture) <= _MAX_IMAGE
                 self._channel.send("image", media_type=media_type, data=picture if fits else "", size=len(picture))
                 break
@@ -89,7 +94,15 @@ class Relay:
         """Relay what was kept back."""
         late = "".join(self._late)
         omitted = self._omitted + max(len(late) - _TAIL, 0)
-        self._channel.send("late", text=late[-_TAIL:], omitted=omitted)
+        images = max(self._images - _MAX_IMAGES, 0)
+        self._channel.send("late", text=late[-_TAIL:], omitted=omitted, images_omitted=images)
+
+
+def _ends(text: str) -> str:
+    if len(text) <= _MAX_TRACEBACK:
+        return text
+    half = _MAX_TRACEBACK // 2
+    return f"{text[:half]}\n[... {len(text) - _MAX_TRACEBACK} characters omitted ...]\n{text[-half:]}"
 
 
 class Log:

@@ -58,6 +58,8 @@ class PythonExecute(Tool):
             outcome.notes.append(
                 f"The middle of the output ({outcome.omitted} characters) was too long to keep: write it to a file instead."
             )
+        if outcome.pictures_omitted:
+            outcome.notes.append(f"{outcome.pictures_omitted} more figures were left out: save them to files.")
         if outcome.left:
             outcome.notes.append(f"The kernel has ended, as the code asked. {_NEXT_IS_NEW}")
         return ToolResult(

@@ -53,9 +53,8 @@ class Shell:
         Background jobs of earlier commands live on. Errors: SandboxError, SandboxUnavailable.
         """
         async with self._lock:
-            bash = await self._ready()
+            bash, before = await self._ready_with_jobs()
             notes, self._notes = self._notes, []
-            before = await bash.process.descendants()
             background = bash.between.text()
             began = time.monotonic()
             timed_out = False
@@ -94,6 +93,16 @@ class Shell:
         self._former, self._bash = [], None
         await asyncio.gather(*(bash.close() for bash in bashes))
 
+    async def _ready_with_jobs(self) -> tuple[Bash, list[int]]:
+        """The bash to use, and the processes of earlier commands."""
+        bash = await self._ready()
+        try:
+            return bash, await bash.process.descendants()
+        except SandboxError:  # the sandbox died and nobody had noticed; nothing of this command has run yet
+            bash.over = True
+            bash = await self._ready()
+            return bash, await bash.process.descendants()
+
     async def _ready(self) -> Bash:
         """The bash to use; a new one, with a note of what was lost, when there is none that works."""
         bash = self._bash
@@ -105,18 +114,27 @@ class Shell:
             self._notes.append(f"The command before was cancelled and killed with its processes; {fate}.")
         if bash and not bash.over and bash.generation == self._sandbox.generation:
             return bash
-        if bash and bash.generation != self._sandbox.generation:
-            self._notes.append(
-                f"The sandbox was started anew, so this is a new shell: {_LOST}, and so are all its processes."
-            )
-            await bash.close()
-        elif bash:
-            code = await bash.process.wait()
-            self._notes.append(f"The shell before had ended ({_how(code)}), so this is a new one: {_LOST}.")
-            self._former.append(bash)
-        self._bash = await Bash.start(self._sandbox)
+        new = await Bash.start(self._sandbox)
         self.started = True
-        return self._bash
+        if bash:
+            await self._replaced(bash, new)
+        self._bash = new
+        return new
+
+    async def _replaced(self, old: Bash, new: Bash) -> None:
+        """Note what was lost with the shell before; one whose background jobs may live on is kept, to end them at the close."""
+        if old.generation != new.generation:
+            self._notes.append(
+                f"The sandbox was started anew, so this is a new shell: {_LOST}, and so are all processes."
+            )
+            await old.close()
+        else:
+            with contextlib.suppress(TimeoutError, OSError, SandboxError):
+                async with asyncio.timeout(_KILL_SECONDS):
+                    await old.process.wait()
+            how = _how(old.process.returncode)
+            self._notes.append(f"The shell before had ended ({how}), so this is a new one: {_LOST}.")
+            self._former.append(old)
 
     async def _outcome(self, bash: Bash, timed_out: bool) -> Outcome:
         end = bash.end
@@ -170,5 +188,7 @@ async def _follow(bash: Bash, progress: Callable[[str], Awaitable[None]]) -> Non
             await progress(text)
 
 
-def _how(code: int) -> str:
+def _how(code: int | None) -> str:
+    if code is None:
+        return "nobody knows how"
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

@@ -13,6 +13,7 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]+[0-~]"  # character sets
     r"|\x1b[0-~]?"
 )
+_UNFINISHED = re.compile(r"(?:\r|\x1b(?:\[[0-?]*[ -/]*)?)\Z")
 _OVERSTRIKE = re.compile(r"[^\n\x08]\x08")
 _CONTROLS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
 
@@ -70,6 +71,7 @@ class Fresh:
     def __init__(self, limit: int = 8192) -> None:
         self._limit = limit
         self._data = bytearray()
+        self._rest = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def add(self, data: bytes) -> None:
@@ -81,4 +83,7 @@ class Fresh:
     def take(self) -> str:
         """The text since the last time."""
         data, self._data = bytes(self._data[-self._limit :]), bytearray()
-        return plain(self._decoder.decode(data))
+        text = self._rest + self._decoder.decode(data)
+        cut = match.start() if (match := _UNFINISHED.search(text)) else len(text)
+        self._rest = text[cut:]
+        return plain(text[:cut])

@@ -1,0 +1,73 @@
+"""Paths as the editor meets them: what cannot be a path, what stands there, and each failure in words of its own."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import PurePosixPath
+
+from handwork.errors import ToolError
+from handwork.sandbox.base import Entry, Sandbox
+
+
+def check_path(path: str) -> None:
+    """Refuse what no file can be called. Errors: ToolError."""
+    if not path.strip():
+        raise ToolError("`path` is empty: give the file or folder, absolute or relative to the workspace.")
+    if "\0" in path:
+        raise ToolError("`path` holds a NUL character, which no file name can.")
+    try:
+        size = len(path.encode())
+    except UnicodeEncodeError:
+        raise ToolError("`path` holds a broken character (a lone surrogate), which no file name can.") from None
+    if size > 4095 or max(len(part.encode()) for part in path.split("/")) > 255:
+        raise ToolError(
+            f"`path` is too long ({size} bytes): a path has at most 4095 bytes, each name in it at most 255."
+        )
+
+
+def in_words(error: OSError, path: str, command: str) -> str:
+    """What the operating system said, for the model."""
+    verb = "view" if command == "view" else "change"
+    match error:
+        case FileExistsError():
+            return (
+                f"Cannot create {path}: a file of that name already exists. Use `str_replace` or `insert` to edit it."
+            )
+        case FileNotFoundError():
+            return f"The path {path} does not exist. Give a valid path."
+        case IsADirectoryError():
+            return f"The path {path} is a directory, and only the `view` command can be used on directories."
+        case NotADirectoryError():
+            return f"Cannot {verb} {path}: a part of this path is a file, not a directory."
+        case PermissionError():
+            return f"Cannot {verb} {path}: permission denied. It may lead out of the workspace (by a symbolic link) or be read-only."
+    return f"Cannot {verb} {path}: {error.strerror or error}"
+
+
+async def look(sandbox: Sandbox, path: str) -> Entry:
+    """What stands at the path. Errors: ToolError, with the nearest names, if nothing does."""
+    entry = await sandbox.stat(path)
+    if entry is None:
+        raise ToolError(f"The path {path} does not exist. Give a valid path.{await _similar(sandbox, path)}")
+    return entry
+
+
+async def _similar(sandbox: Sandbox, path: str) -> str:
+    """The nearest names in the same folder, if there is one."""
+    where = PurePosixPath(path)
+    try:
+        names = [entry.path for entry in await sandbox.list(str(where.parent), limit=2000)]
+    except OSError:
+        return ""
+    close = difflib.get_close_matches(where.name, names, n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(str(where.parent / name) for name in close)}?" if close else ""
+
+
+def refuse_special(entry: Entry, path: str) -> None:
+    """Refuse what is no regular file: reading a pipe would wait for ever. Errors: ToolError."""
+    if entry.kind == "directory":
+        raise ToolError(f"The path {path} is a directory, and only the `view` command can be used on directories.")
+    if entry.kind != "file":
+        raise ToolError(
+            f"The path {path} is neither a file nor a directory (a pipe, socket or device): use bash for it."
+        )
