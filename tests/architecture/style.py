@@ -17,7 +17,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "session:Session._close_one": "one cleanup",
     "tool.kernel_bridge:_main": "a kernel that does not start is told to the tool",
     "tool.kernel_bridge:Kernel.stop": "one cleanup",
-    "tool.threads:ThreadPool._perform": "a tool call in a thread",
+    "tool.threads:_perform": "a tool call in a thread",
 }
 """`module:function` → which of the design's boundaries it is."""
 
