@@ -209,6 +209,7 @@ def test_any_text_gives_an_object_or_an_arguments_error(raw: str) -> None:
         ({"path": "a", "view_range": [1, "x"]}, "'view_range[1]': expected integer, given string \"x\""),
         ({"path": "a", "edits": [{"new": "x"}]}, "'old' is missing (expected string) in 'edits[0]'"),
         ({"path": "a", "edits": [{"old": 1}]}, "'edits[0].old': expected string, given integer 1"),
+        ({"path": "a", "view_range": [True]}, "'view_range[0]': expected integer, given boolean true"),
         ({"pth": "a"}, "unknown parameter 'pth' (did you mean 'path'?)"),
         ({"path": "a", "zzz": 1}, "unknown parameter 'zzz' (expected only 'path', 'command',"),
     ],
@@ -218,6 +219,13 @@ def test_a_misfit_is_told_with_field_expected_and_given(arguments: dict[str, Any
         validate(arguments, EDITOR)
     assert caught.value.kind == "schema"
     assert says in str(caught.value)
+
+
+def test_true_is_not_one_and_one_is_not_true() -> None:
+    for allowed, given in ((1, True), (True, 1), (0, False), (False, 0)):
+        for rule in ({"enum": [allowed]}, {"const": allowed}):
+            with pytest.raises(ArgumentsError, match="'a': expected"):
+                validate({"a": given}, {"properties": {"a": rule}})
 
 
 def test_a_misfit_is_told_briefly_however_large_it_is() -> None:

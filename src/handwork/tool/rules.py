@@ -120,9 +120,7 @@ def _required(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> boo
 def _additional(value: JSON, want: JSON, rule: Rule, root: Rule, hops: int) -> bool:
     if type(value) is not dict or want is True:
         return True
-    if "patternProperties" in rule:
-        return False
-    known = properties_of(rule)
+    known = properties_of(rule)  # beside patternProperties there is no sure yes anyway
     return all(name in known or (want is not False and fits(item, want, root)) for name, item in value.items())
 
 
