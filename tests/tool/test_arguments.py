@@ -222,10 +222,10 @@ def test_a_misfit_is_told_with_field_expected_and_given(arguments: dict[str, Any
 
 
 def test_true_is_not_one_and_one_is_not_true() -> None:
-    for allowed, given in ((1, True), (True, 1), (0, False), (False, 0)):
+    for allowed, sent in ((1, True), (True, 1), (0, False), (False, 0)):
         for rule in ({"enum": [allowed]}, {"const": allowed}):
             with pytest.raises(ArgumentsError, match="'a': expected"):
-                validate({"a": given}, {"properties": {"a": rule}})
+                validate({"a": sent}, {"properties": {"a": rule}})
 
 
 def test_a_misfit_is_told_briefly_however_large_it_is() -> None:
