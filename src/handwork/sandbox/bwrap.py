@@ -89,7 +89,7 @@ class BwrapSandbox(SupervisedSandbox):
                 # Of bwrap, too: what it is started with stays readable in /proc/1/environ.
                 environment=self._environment(),
                 pass_fds=list(files.values()),
-                lost=self._freed,
+                notify=self._notify,
             )
         except OSError as error:
             raise SandboxUnavailable(f"bubblewrap at {program} cannot be run: {error}. {CHOICES}") from error

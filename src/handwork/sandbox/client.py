@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,6 @@ class SupervisedSandbox(ABC):
         self._workspace, self._artifacts, self._notify = workspace, artifacts, notify
         self._connection: Connection | None = None
         self._starting: asyncio.Task[Connection] | None = None
-        self._ending: set[asyncio.Task[None]] = set()
         self._starts = 0
         self._closed = False
 
@@ -67,9 +67,6 @@ class SupervisedSandbox(ABC):
     @abstractmethod
     def _environment(self) -> Mapping[str, str]:
         """The clean environment of programs inside."""
-
-    def _freed(self) -> None:
-        """The supervisor is gone: free what was made for it outside."""
 
     # ---- start and end
 
@@ -119,7 +116,6 @@ class SupervisedSandbox(ABC):
                 self._starting.exception()  # whoever wanted the start was told
         if self._connection is not None:
             await self._connection.end()
-            self._freed()
 
     # ---- programs
 
@@ -136,19 +132,27 @@ class SupervisedSandbox(ABC):
         """Run a command to its end; what it left running in the background is killed then, too."""
         connection = await self._running()
         output, errors = _Drain(max_output), _Drain(max_output)
+        program: Program | None = None
+        timed_out = False
         try:
             fds = [wire.memory_file(stdin)] if stdin else []
             fds += [output.open(), errors.open()]
-            program = await process.start(
-                connection,
-                argv,
-                fds=fds,
-                stdin=bool(stdin),
-                stderr=True,
-                cwd=self._path(cwd or ""),
-                env=self._with(env),
-            )
-            timed_out = await self._finish(program, timeout)
+            place = self._path(cwd or "")
+            try:
+                async with asyncio.timeout(timeout):
+                    program = await process.start(
+                        connection, argv, fds=fds, stdin=bool(stdin), stderr=True, cwd=place, env=self._with(env)
+                    )
+                    await program.ended.wait()
+            except TimeoutError:
+                timed_out = True
+            except asyncio.CancelledError:
+                if program is not None:
+                    await program.put_down()
+                raise
+            if program is None:
+                return ExecResult(-signal.SIGKILL, b"", timed_out=True)
+            await program.kill()
             (text, lost), (problems, also) = output.finish(), errors.finish()
         finally:
             output.close()
@@ -156,26 +160,6 @@ class SupervisedSandbox(ABC):
         if program.over:
             problems += b"\n[ended: more than %d processes]\n" % program.over
         return ExecResult(await program.wait(), text, problems, timed_out, lost + also)
-
-    async def _finish(self, program: Program, timeout: float | None) -> bool:
-        timed_out = False
-        try:
-            try:
-                async with asyncio.timeout(timeout):
-                    await program.ended.wait()
-            except TimeoutError:
-                timed_out = True
-            if not program.gone.is_set():
-                await program.kill()
-        except asyncio.CancelledError:
-            await program.put_down()
-            raise
-        self._tell_of(program)
-        return timed_out
-
-    def _tell_of(self, program: Program) -> None:
-        if program.over:
-            self._notify("warning", f"A program was ended: it had started more than {program.over} processes")
 
     async def spawn(
         self,

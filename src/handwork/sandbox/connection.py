@@ -12,17 +12,19 @@ from typing import Any, TypeAlias
 
 from handwork.errors import SandboxError
 from handwork.sandbox.inside import wire
+from handwork.schema import Notify
 
 News: TypeAlias = Callable[[dict[str, Any], list[int]], None]
 """What a job does with news of it; the descriptors become its own."""
 
 
 class Connection:
-    """One running supervisor. `lost` is called once, with the reason, when it is gone, whoever ended it."""
+    """One running supervisor; `failure` says why it is gone, whoever ended it."""
 
-    def __init__(self, sock: socket, child: subprocess.Popen[bytes], errors: int, lost: Callable[[], None]) -> None:
+    def __init__(self, sock: socket, child: subprocess.Popen[bytes], errors: int, notify: Notify) -> None:
         self._loop = asyncio.get_running_loop()
-        self._sock, self._child, self._stderr, self._on_lost = sock, child, errors, lost
+        self._sock, self._child, self._stderr = sock, child, errors
+        self._notify = notify
         self.errors = ""
         """What the supervisor, or what should have started it, wrote on its standard error; known when it has ended."""
         self._answers: dict[int, asyncio.Future[tuple[Any, list[int]]]] = {}
@@ -127,6 +129,10 @@ class Connection:
         if message.get("ready") and not self.ready.done():
             self.ready.set_result(None)
         elif isinstance(job, int) and job in self._jobs:
+            if isinstance(over := message.get("over"), int):
+                self._notify(
+                    "warning", f"A program was ended: together with others it had started more than {over} processes"
+                )
             self._jobs[job][0](message, fds)
             return
         elif isinstance(number, int) and number in self._answers and not self._answers[number].done():
@@ -163,7 +169,6 @@ class Connection:
             lost(self.failure)
         self._jobs.clear()
         self._await_end()
-        self._on_lost()
 
     def _await_end(self) -> None:
         exit_fd = os.pidfd_open(self._child.pid)

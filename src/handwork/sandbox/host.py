@@ -61,7 +61,7 @@ class HostSandbox(SupervisedSandbox):
                     "scratch": self._scratch,
                 },
                 environment=self._environment(),
-                lost=self._freed,
+                notify=self._notify,
             )
         except OSError as error:
             shutil.rmtree(self._scratch)

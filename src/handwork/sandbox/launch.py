@@ -7,10 +7,11 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from handwork.sandbox.connection import Connection
+from handwork.schema import Notify
 
 # -S and -I keep the start at 20 ms and every file of the workspace out of it.
 _CODE = (
@@ -51,7 +52,7 @@ def launch(
     *,
     environment: Mapping[str, str],
     pass_fds: Sequence[int] = (),
-    lost: Callable[[], None],
+    notify: Notify,
 ) -> Connection:
     """Run `prefix` + the supervisor; `settings` are the arguments of its main. Raises OSError if it cannot be run at all."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -74,4 +75,4 @@ def launch(
         raise
     finally:
         theirs.close()
-    return Connection(ours, child, errors, lost)
+    return Connection(ours, child, errors, notify)

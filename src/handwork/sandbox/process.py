@@ -159,7 +159,7 @@ class Program:
             # Without an exit before it: something inside killed the leader, and with it the program.
             self._end(-9)
             if not self.started.done():
-                self.started.set_exception(_StartError(3, "start"))
+                self.started.set_exception(SandboxError("The program was ended while it started"))
             self._connection.forget_job(self._number)
             self.gone.set()
 

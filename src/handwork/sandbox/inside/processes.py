@@ -11,35 +11,34 @@ _ROUNDS = 30
 
 
 class Row:
-    """One process: its parent, its state letter and its number of threads."""
+    """One process: its parent and its state letter."""
 
-    __slots__ = ("parent", "state", "threads")
+    __slots__ = ("parent", "state")
 
-    def __init__(self, parent: int, state: str, threads: int) -> None:
-        self.parent, self.state, self.threads = parent, state, threads
+    def __init__(self, parent: int, state: str) -> None:
+        self.parent, self.state = parent, state
 
 
 def table() -> dict[int, Row]:
     """All processes that /proc shows."""
-    rows: dict[int, Row] = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            fd = os.open(f"/proc/{name}/stat", os.O_RDONLY)
-        except OSError:
-            continue
-        try:
-            data = os.read(fd, 1024)
-        except OSError:
-            continue
-        finally:
-            os.close(fd)
-        # The name in parentheses may hold anything, parentheses too: count from the last one.
-        fields = data[data.rfind(b")") + 2 :].split()
-        if len(fields) > 17:
-            rows[int(name)] = Row(int(fields[1]), chr(fields[0][0]), int(fields[17]))
-    return rows
+    rows = ((int(name), _read(name)) for name in os.listdir("/proc") if name.isdigit())
+    return {pid: row for pid, row in rows if row is not None}
+
+
+def _read(name: str) -> Row | None:
+    try:
+        fd = os.open(f"/proc/{name}/stat", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        data = os.read(fd, 1024)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    # The name in parentheses may hold anything, parentheses too: count from the last one.
+    fields = data[data.rfind(b")") + 2 :].split()
+    return Row(int(fields[1]), chr(fields[0][0])) if len(fields) > 1 else None
 
 
 def descendants(rows: dict[int, Row], root: int) -> list[int]:
@@ -50,7 +49,7 @@ def descendants(rows: dict[int, Row], root: int) -> list[int]:
     found: list[int] = []
     queue = [root]
     while queue:
-        for pid in children.get(queue.pop(), ()):
+        for pid in children.pop(queue.pop(), ()):
             queue.append(pid)
             if rows[pid].state not in "ZX":
                 found.append(pid)
@@ -68,19 +67,16 @@ def sweep(root: int, program: int = 0, keep: frozenset[int] = frozenset()) -> bo
     Those of `keep` and all below them are spared; `program` in `keep` spares itself alone. Everything is stopped first, so
     that no process can start another between being seen and being killed.
     """
-    stopped: set[int] = set()
+    hunt = _Hunt(root, program, keep)
     frozen = False
     for turn in range(_ROUNDS + 1):
         if turn == _ROUNDS and os.getpid() == 1:
             # A fork bomb outruns the search: the kernel stops the whole namespace in one go.
             frozen = True
             os.kill(-1, signal.SIGSTOP)
-        victims = _victims(table(), root, program, keep) - stopped
-        if not victims:
+        if not hunt.stop_newborn():
             break
-        for pid in victims:
-            send(pid, signal.SIGSTOP)
-        stopped |= victims
+    stopped = hunt.stopped
     for pid in stopped:
         send(pid, signal.SIGKILL)
     if frozen:
@@ -88,10 +84,35 @@ def sweep(root: int, program: int = 0, keep: frozenset[int] = frozenset()) -> bo
     return not stopped
 
 
-def _victims(rows: dict[int, Row], root: int, program: int, keep: frozenset[int]) -> set[int]:
-    victims = set(descendants(rows, root))
-    for pid in keep:
-        victims.discard(pid)
-        if pid != program:
-            victims.difference_update(descendants(rows, pid))
-    return victims
+class _Hunt:
+    """One search for the tree below `root`: each process is read once and stopped as soon as it is seen."""
+
+    def __init__(self, root: int, program: int, keep: frozenset[int]) -> None:
+        self.root, self.program, self.keep = root, program, keep
+        self.rows: dict[int, Row] = {}
+        self.tree = {root} | (keep & {program})
+        self.stopped: set[int] = set()
+
+    def stop_newborn(self) -> bool:
+        """Stop what was not seen before; False if there was nothing."""
+        before = len(self.stopped)
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) in self.rows:
+                continue
+            row = _read(name)
+            if row is not None:
+                self.rows[int(name)] = row
+                # At once, not after the search: a fork bomb doubles in the time that a search takes.
+                if row.parent in self.tree:
+                    self._stop(int(name))
+        for pid in descendants(self.rows, self.root):  # parents may have higher numbers than their children
+            if self.rows[pid].parent in self.tree:
+                self._stop(pid)
+        return len(self.stopped) > before
+
+    def _stop(self, pid: int) -> None:
+        if pid in self.keep or pid in self.stopped or self.rows[pid].state in "ZX":
+            return
+        send(pid, signal.SIGSTOP)
+        self.tree.add(pid)
+        self.stopped.add(pid)

@@ -196,11 +196,14 @@ class Supervisor:
         self.strays = bool(mine)
 
     def _watch(self) -> None:
-        """End the largest job if there are too many processes."""
+        """Every now and then: keep the leaders awake, and end the largest job if there are too many processes."""
         now = time.monotonic()
         if now - self.watched < _WATCH:
             return
         self.watched = now
+        for job in self.jobs.values():
+            # A program may stop its own leader, which then would tell nothing any more.
+            processes.send(job.leader, signal.SIGCONT)
         # The count of all threads of the machine costs one read; only when it grew does the exact look pay.
         with open("/proc/loadavg", "rb", buffering=0) as load:
             total = int(load.read(200).split()[3].split(b"/")[1])
@@ -224,6 +227,7 @@ def _harden() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     jobs.adopt_orphans()
+    jobs.hurry()
     # No program inside may trace us or take our socket out of /proc.
     jobs.set_undumpable()
 
