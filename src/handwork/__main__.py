@@ -11,9 +11,12 @@ def main() -> int:
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"handwork {_version()}")
         return 0
-    from handwork.cli.app import run_command_line
+    try:
+        from handwork.cli.app import run_command_line
 
-    return run_command_line(sys.argv[1:])
+        return run_command_line(sys.argv[1:])
+    except KeyboardInterrupt:  # Ctrl-C while modules load
+        return 130
 
 
 def _version() -> str:

@@ -218,6 +218,44 @@ async def test_a_reader_that_goes_away_ends_the_run_quietly(workspace: Path) -> 
     assert (process.returncode, err) == (130, b"")
 
 
+async def test_a_reader_that_has_stopped_reading_holds_up_nothing(workspace: Path) -> None:
+    reading, writing = os.pipe()
+    calls = [tool("bash", command=f"echo {number}; head -c 9000 /dev/zero | tr '\\0' x") for number in range(15)]
+    all_asked = asyncio.Event()
+
+    def script(request: dict[str, Any]) -> dict[str, Any]:
+        if calls:
+            return calls.pop(0)
+        all_asked.set()
+        return tool("bash", command="sleep 60")
+
+    async with StrictServer(script) as server:
+        model = ("--base-url", server.url, "--model", "openai:any")
+        process = await start("run", "Go.", "--json", *model, cwd=workspace, stdout=writing)
+        os.close(writing)
+        await asyncio.wait_for(all_asked.wait(), 60)
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 20) == 130
+    os.close(reading)
+
+
+async def test_without_a_task_a_session_that_is_done_has_nothing_left_to_do(workspace: Path) -> None:
+    await run(workspace, ["Done."], "run", "Do it.", "--session", "mine")
+    ended = await run(workspace, [], "run", "--session", "mine")
+    assert ended.code == 2
+    assert "nothing left to do" in ended.err
+    ended = await run(workspace, [], "run", "--session", "other")
+    assert ended.code == 2
+    assert "no session 'other'" in ended.err
+
+
+async def test_a_session_goes_on_in_its_own_workspace(workspace: Path, tmp_path: Path) -> None:
+    await run(workspace, ["Done."], "run", "Do it.", "--session", "mine")
+    ended = await run(tmp_path, [tool("bash", command="touch here"), "Done."], "run", "Go on.", "--session", "mine")
+    assert ended.code == 0
+    assert [path.name for path in _files(workspace)] == ["here"]
+
+
 async def test_the_sessions_can_be_listed_and_shown(workspace: Path) -> None:
     ended = await handwork("sessions", "list", cwd=workspace)
     assert (ended.code, ended.out) == (0, "")

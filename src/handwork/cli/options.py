@@ -38,8 +38,8 @@ class RunOptions:
 
     @property
     def folder(self) -> Path:
-        """The workspace as an absolute path."""
-        return (self.workspace or Path.cwd()).expanduser().absolute()
+        """The workspace: as named, or the current folder; its real path."""
+        return (self.workspace or Path.cwd()).expanduser().resolve()
 
     def settings(self) -> Settings:
         """The settings with these options over them. Raises ConfigError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from pathlib import Path
 
 from handwork import events as ev
 from handwork.agent.base import BaseAgent
@@ -15,14 +16,18 @@ from handwork.cli.interrupt import Interrupts
 from handwork.cli.options import RunOptions, agent_fields
 from handwork.cli.output import JsonLines, print_answer
 from handwork.cli.render import Renderer
-from handwork.cli.screen import Screen, is_terminal, open_screen
+from handwork.cli.screen import is_terminal, open_screen
 from handwork.config import Settings
 from handwork.errors import ConfigError
-from handwork.events import Event
+from handwork.events import Event, Listener
 from handwork.llm.llm import LLM
-from handwork.schema import RunResult
+from handwork.schema import Role, RunResult
 from handwork.session import Session
 from handwork.store.sqlite import Store
+
+_PATIENCE = 1.0
+"""Seconds that a reader of --json has to take the last lines after Ctrl-C."""
+_MANY = 1_000_000
 
 
 def run_task(options: RunOptions) -> int:
@@ -42,11 +47,9 @@ def run_task(options: RunOptions) -> int:
 class TaskRun:
     """One run from the command line: what it is shown on, and what it counts for the last line."""
 
-    def __init__(
-        self, options: RunOptions, settings: Settings, request: str | None, screen: Screen | None = None
-    ) -> None:
+    def __init__(self, options: RunOptions, settings: Settings, request: str | None) -> None:
         self.options, self.settings, self.request = options, settings, request
-        self.screen = screen or open_screen()
+        self.screen = open_screen()
         self.renderer = None if options.json or options.quiet else Renderer(self.screen)
         self.steps = 0
         self._notices: list[tuple[str, str]] = [("info", text) for text in settings.notices]
@@ -57,17 +60,24 @@ class TaskRun:
         began = time.monotonic()
         interrupts = Interrupts(self._tell)
         with interrupts.watching():
-            result = await self._work(interrupts)
+            lines = JsonLines(interrupts.interrupt) if self.options.json else None
+            try:
+                result = await self._work(interrupts, lines)
+            finally:
+                interrupts.run = interrupts.kill = None
+                if lines:
+                    await lines.finish(_PATIENCE if interrupts.asked else None)
         if result is None:
             return 130
         if not self.options.json:
             self._show_end(result, time.monotonic() - began)
         return outcome.exit_code(result)
 
-    async def _work(self, interrupts: Interrupts) -> RunResult | None:
+    async def _work(self, interrupts: Interrupts, lines: JsonLines | None) -> RunResult | None:
         agent_class = load_role(self.options.agent)
         llm = self._llm = self._checked_model(agent_class)
-        async with self._open_session(interrupts) as session:
+        async with self._open_session(lines) as session:
+            self._check_rest(session)
             agent = agent_class(session=session, settings=self.settings, llm=llm, **agent_fields(self.settings))
             for level, text in self._notices:
                 session.notify(level, text)
@@ -83,32 +93,50 @@ class TaskRun:
         _ = llm.model
         return llm
 
-    def _open_session(self, interrupts: Interrupts) -> Session:
+    def _open_session(self, lines: JsonLines | None) -> Session:
         doors = TerminalDoors.open(self.screen)
-        show = self.renderer or (JsonLines(interrupts.interrupt) if self.options.json else None)
-        id = self.options.session or (self._last_session() if self.options.go_on else None)
-        self.options.folder.mkdir(parents=True, exist_ok=True)
+        id, workspace = self._place()
+        workspace.mkdir(parents=True, exist_ok=True)
+        listeners: list[Listener] = [self._count]
+        if shown := self.renderer or lines:
+            listeners.append(shown)
         return Session.open(
             self.settings,
-            self.options.folder,
+            workspace,
             id,
             doors.ask if doors else None,
             doors.approve if doors else None,
-            [self._count, *([show] if show else [])],
+            listeners,
             create=self.request is not None,
         )
 
-    def _last_session(self) -> str:
+    def _place(self) -> tuple[str | None, Path]:
+        """The session to go on with, if any, and the workspace: as named, else the session's own, else the current folder."""
+        id, folder = self.options.session, self.options.folder
+        if id is None and not self.options.go_on:
+            return None, folder
         store = Store.open(self.settings.store_path, synchronous=self.settings.store.synchronous)
         try:
-            id = store.latest(str(self.options.folder))
+            id = id or store.latest(str(folder))
+            known = {info.id: info.workspace for info in store.sessions(limit=_MANY)}
         finally:
             store.close()
         if id is None:
-            raise ConfigError(
-                f"There is no session in {self.options.folder} to go on with: leave out --continue to begin one"
-            )
-        return id
+            raise ConfigError(f"There is no session in {folder} to go on with: leave out --continue to begin one")
+        own = known.get(id)
+        if not own or self.options.workspace:
+            return id, folder
+        if not Path(own).is_dir():
+            raise ConfigError(f"The workspace of session {id}, {own}, is gone: name another with --workspace")
+        return id, Path(own)
+
+    def _check_rest(self, session: Session) -> None:
+        """Without a request there must be something to go on with: asking again after an answer would invent a task."""
+        messages = session.recorded.messages
+        if self.request is None and (
+            not messages or (messages[-1].role is Role.ASSISTANT and not messages[-1].tool_calls)
+        ):
+            raise ConfigError(f"Session {session.id} has nothing left to do: give it a task")
 
     def _count(self, event: Event) -> None:
         if isinstance(event, ev.RunFinished) and event.parent_call is None:

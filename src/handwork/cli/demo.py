@@ -1,0 +1,91 @@
+"""`handwork demo`: a real task on the embedded model in a real sandbox, with an effect that the host checks."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from handwork.cli.models import fetch_with_progress
+from handwork.cli.options import RunOptions
+from handwork.cli.run import TaskRun
+from handwork.cli.screen import Screen, open_screen
+from handwork.config import LLMSettings, Settings, load_settings
+from handwork.errors import ConfigError, SandboxUnavailable
+from handwork.llm.catalog import SMOLLM2_135M
+from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
+from handwork.sandbox.open import probe
+
+ATTEMPTS = 3
+_INTRODUCTION = f"""Handwork demo: a demo-sized model (135M parameters) in this process, no key and no account.
+
+Task: {DEMO_TASK}
+The agent works in a new, empty folder inside a sandbox without network; afterwards this program looks whether the file is there
+and holds what was asked for. So small a model does only small things, and may fail: it gets up to {ATTEMPTS} attempts.
+"""
+_NEXT = """
+Next, with a model for real work:
+  OPENAI_API_KEY=… handwork "your task" --model openai:MODEL       (or anthropic-like providers through openrouter:…)
+  handwork "your task" --base-url http://localhost:11434/v1 --model MODEL    (any OpenAI-compatible server)
+  handwork model list                                              (what can be used here, and what is missing)
+"""
+
+
+def run_demo() -> int:
+    """Run the demo; returns the exit code: 0 the effect is there, 2 something is missing here, 4 the model did not manage."""
+    user = load_settings()
+    settings = Settings(
+        llm={"default": LLMSettings(model=f"local:{SMOLLM2_135M.name}")},
+        home=user.home,
+        environ=user.environ,
+        store=user.store,
+    )
+    screen = open_screen(sys.stdout, spins=False)
+    screen.line(_INTRODUCTION)
+    if not _is_ready(settings, screen):
+        return 2
+    fetch_with_progress(SMOLLM2_135M.name, settings, screen)
+    for attempt in range(1, ATTEMPTS + 1):
+        screen.line(f"\nAttempt {attempt} of {ATTEMPTS}", "bold")
+        workspace = Path(tempfile.mkdtemp(prefix="handwork-demo-"))
+        code = asyncio.run(TaskRun(RunOptions(workspace=workspace), settings, DEMO_TASK).run())
+        if code == 130:
+            return code
+        found = _effect(workspace)
+        if code == 0 and found is None:
+            screen.line(f"\nChecked: {workspace / DEMO_FILE} is there and holds {DEMO_CONTENT!r}.", "bold green")
+            screen.line(_NEXT)
+            return 0
+        why = found or f"the file is there, but the agent did not end as finished (exit code {code})"
+        screen.line(f"\nChecked: {why}.", "yellow")
+        shutil.rmtree(workspace, ignore_errors=True)
+    screen.line(f"\nThe demo-sized model did not manage the task in {ATTEMPTS} attempts.", "bold red")
+    screen.line(_NEXT)
+    return 4
+
+
+def _is_ready(settings: Settings, screen: Screen) -> bool:
+    """Whether the runtime is installed and the sandbox really runs: found out before anything is downloaded."""
+    if find_spec("xllamacpp") is None:
+        raise ConfigError("The demo's model needs the package xllamacpp: pip install 'handwork[local]'")
+    try:
+        asyncio.run(probe(settings.sandbox))
+    except SandboxUnavailable as error:
+        screen.line(
+            f"The sandbox does not run on this machine: {str(error).partition('. The choices')[0]}.\nInstall it and try again:"
+        )
+        screen.line("  apt-get install bubblewrap")
+        return False
+    return True
+
+
+def _effect(workspace: Path) -> str | None:
+    """None if the asked file is there with the asked content, else what is wrong."""
+    file = workspace / DEMO_FILE
+    if file.is_symlink() or not file.is_file():
+        return f"there is no file {DEMO_FILE}"
+    found = file.read_bytes()[:1000].decode(errors="replace").strip()
+    return None if found == DEMO_CONTENT else f"{DEMO_FILE} holds {found!r} instead of {DEMO_CONTENT!r}"
