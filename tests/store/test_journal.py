@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from handwork.errors import JournalCorrupt, JournalError
-from handwork.events import Notice, ToolCallFinished, UnknownEvent, read_event
+from handwork.events import MessageAdded, Notice, ToolCallFinished, UnknownEvent, read_event
+from handwork.schema import Function, Image, Message, Role, ToolCall
 from handwork.store.sqlite import Store
 from tests.store.samples import begin, notice, result, started, texts
 
@@ -352,3 +353,19 @@ async def test_the_bytes_of_an_event_are_what_the_events_module_writes(store: St
     await journal.commit()
     ((_, raw),) = store.events(journal.session_id)
     assert read_event(raw) == event
+
+
+async def test_a_message_with_broken_text_is_read_back_as_a_message_without_its_pictures_bytes(store: Store) -> None:
+    call = ToolCall(id="c1", function=Function(name="bash", arguments='{"a": "\ud800"}'))
+    picture = Image(hash="h", media_type="image/png", data="QUJDREVG")
+    message = Message(
+        role=Role.ASSISTANT, content="hi", tool_calls=(call,), images=(picture,), opaque={"deep": _nested(3000)}
+    )
+    journal = begin(store)
+    journal.append(MessageAdded(seq=1, message=message))
+    await journal.commit()
+    ((_, raw),) = store.events(journal.session_id)
+    assert b"QUJDREVG" not in raw
+    (event,) = journal.replay()
+    assert isinstance(event, MessageAdded)
+    assert (event.message.content, event.message.tool_calls[0].id, event.message.images[0].hash) == ("hi", "c1", "h")

@@ -114,7 +114,7 @@ async def test_the_list_tells_title_agent_model_status_steps_and_cost(store: Sto
     journal.append(usage(journal, 0.25))
     journal.append(step(journal))
     journal.append(step(journal, parent="c1"))
-    journal.append(started(journal, "a part of it", parent="c1"))
+    journal.append(started(journal, "a part of it", "/part", parent="c1"))
     journal.append(finished(journal, Status.FAILED, parent="c1"))
     journal.append(usage(journal, 0.5))
     journal.append(step(journal, 2))
