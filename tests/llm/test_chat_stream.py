@@ -186,6 +186,16 @@ def test_whole_calls_under_one_index_and_without_ids_are_several_calls() -> None
     ]
 
 
+def test_another_id_under_the_same_index_begins_another_call() -> None:
+    pieces = (
+        call_part(0, "a", "f", "{"),
+        call_part(0, arguments="}"),
+        call_part(0, "b", "f", "{"),
+        call_part(0, arguments="}"),
+    )
+    assert calls_of(*pieces) == [("a", "f", "{}"), ("b", "f", "{}")]
+
+
 def test_whole_calls_with_one_id_are_several_calls() -> None:
     assert len(calls_of(call_part(0, "x", "f", "{}"), call_part(1, "x", "g", "{}"))) == 2
     assert len(calls_of(call_part(0, "x", "f", "{}"), call_part(0, "y", "f", "{}"))) == 2

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -235,6 +236,17 @@ async def test_two_hundred_requests_run_at_once() -> None:
     async with StrictServer(lambda request: "ok") as server:
         replies = await asyncio.gather(*[reply_of(model_at(server.url), ASK) for _ in range(200)])
     assert {reply.content for reply in replies} == {"ok"}
+
+
+async def test_a_hundred_and_twenty_streams_are_open_at_the_same_time() -> None:
+    async with (
+        FaultServer(lambda request: stream(delta(content="x"), Fault.SILENCE)) as server,
+        AsyncExitStack() as stack,
+    ):
+        for _ in range(120):
+            items = await stack.enter_async_context(asking(model_at(server.url), ASK))
+            assert await asyncio.wait_for(anext(items), 10) == TextDelta("x")
+        assert server.open == 120
 
 
 # ---- who closes what

@@ -11,7 +11,7 @@ from handwork.llm import sse
 from handwork.llm.sse import EventSplitter, NamedEvent
 
 STREAM = (
-    b"\xef\xbb\xbf: hello\n\ndata: one\n\ndata:two\r\n\r\nid: 7\nretry: 5\ndata: a\ndata: b\n\n: keep-alive\n\nevent: error\ndata: bad\n\n"
+    b"\xef\xbb\xbfdata: one\n\n: hello\n\ndata:two\r\n\r\nid: 7\nretry: 5\ndata: a\ndata: b\n\n: keep-alive\n\nevent: error\ndata: bad\n\n"
     b"data: last"
 )
 EVENTS = [b"one", b"two", b"a\nb", NamedEvent("error", b"bad"), b"last"]

@@ -107,10 +107,7 @@ class Transport:
             try:
                 yield Answer(response)
             finally:
-                if response.content.at_eof():
-                    response.release()
-                else:
-                    response.close()
+                response.release()  # an answer that was not read to its end takes its connection with it
         except _failures() as error:
             raise self._typed(error, limit) from error
 
