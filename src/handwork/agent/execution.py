@@ -262,5 +262,5 @@ def _problem(name: str, error: BaseException) -> str:
 
 def _unfit(name: str, error: ArgumentsError) -> str:
     if error.kind == "json":
-        return f"Error: Error parsing arguments for {name}: Invalid JSON format ({error.message})"
+        return f"Error: Error parsing arguments for {name}: {error.message}"
     return f"Error: Invalid arguments for {name}: {error.message}"
