@@ -57,7 +57,7 @@ async def reached(process: asyncio.subprocess.Process, kind: str) -> dict[str, A
     raise AssertionError(f"the command ended without {kind}")
 
 
-async def handwork(*arguments: str, cwd: Path, stdin: str | None = None, **environ: str) -> Ended:
+async def handwork(*arguments: str, cwd: Path, stdin: str | None = None, patience: float = 60, **environ: str) -> Ended:
     """Run the command to its end."""
     process = await start(
         *arguments,
@@ -66,7 +66,7 @@ async def handwork(*arguments: str, cwd: Path, stdin: str | None = None, **envir
         **environ,
     )
     try:
-        out, err = await asyncio.wait_for(process.communicate(None if stdin is None else stdin.encode()), 60)
+        out, err = await asyncio.wait_for(process.communicate(None if stdin is None else stdin.encode()), patience)
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGKILL)

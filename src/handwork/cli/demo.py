@@ -20,17 +20,19 @@ from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
 from handwork.sandbox.open import probe
 
 ATTEMPTS = 3
+_NOT_THE_MODEL = {2, 130}
+"""Exit codes that another attempt would not change: something is set up wrong, or the user has stopped it."""
 _INTRODUCTION = f"""Handwork demo: a demo-sized model (135M parameters) in this process, no key and no account.
 
 Task: {DEMO_TASK}
-The agent works in a new, empty folder inside a sandbox without network; afterwards this program looks whether the file is there
-and holds what was asked for. So small a model does only small things, and may fail: it gets up to {ATTEMPTS} attempts.
+Model: {SMOLLM2_135M.describe()}; once only.
+The agent works in a new, empty folder, in a sandbox without network. Afterwards this program itself looks whether the file
+is there and holds what was asked for. So small a model may fail: it gets up to {ATTEMPTS} attempts.
 """
 _NEXT = """
-Next, with a model for real work:
-  OPENAI_API_KEY=… handwork "your task" --model openai:MODEL       (or anthropic-like providers through openrouter:…)
-  handwork "your task" --base-url http://localhost:11434/v1 --model MODEL    (any OpenAI-compatible server)
-  handwork model list                                              (what can be used here, and what is missing)
+Next, with a model for real work (see `handwork model list` and `handwork run --help`):
+  handwork "your task" --model openai:MODEL                            with the key in OPENAI_API_KEY
+  handwork "your task" --model MODEL --base-url URL                    any OpenAI-compatible server, such as Ollama's
 """
 
 
@@ -47,21 +49,26 @@ def run_demo() -> int:
     screen.line(_INTRODUCTION)
     if not _is_ready(settings, screen):
         return 2
-    fetch_with_progress(SMOLLM2_135M.name, settings, screen)
+    fetch_with_progress(SMOLLM2_135M.name, settings, sys.stdout)
+    return asyncio.run(try_task(settings, screen))
+
+
+async def try_task(settings: Settings, screen: Screen) -> int:
+    """Let the agent try, each time in a new folder, until the effect is there; the exit code."""
     for attempt in range(1, ATTEMPTS + 1):
         screen.line(f"\nAttempt {attempt} of {ATTEMPTS}", "bold")
         workspace = Path(tempfile.mkdtemp(prefix="handwork-demo-"))
-        code = asyncio.run(TaskRun(RunOptions(workspace=workspace), settings, DEMO_TASK).run())
-        if code == 130:
-            return code
-        found = _effect(workspace)
-        if code == 0 and found is None:
+        code = await TaskRun(RunOptions(workspace=workspace), settings, DEMO_TASK).run()
+        problem = _problem(workspace)
+        if code == 0 and not problem:
             screen.line(f"\nChecked: {workspace / DEMO_FILE} is there and holds {DEMO_CONTENT!r}.", "bold green")
             screen.line(_NEXT)
             return 0
-        why = found or f"the file is there, but the agent did not end as finished (exit code {code})"
-        screen.line(f"\nChecked: {why}.", "yellow")
         shutil.rmtree(workspace, ignore_errors=True)
+        if code in _NOT_THE_MODEL:
+            return code
+        why = problem or f"the file is there, but the agent did not end as finished (exit code {code})"
+        screen.line(f"\nChecked: {why}.", "yellow")
     screen.line(f"\nThe demo-sized model did not manage the task in {ATTEMPTS} attempts.", "bold red")
     screen.line(_NEXT)
     return 4
@@ -82,10 +89,10 @@ def _is_ready(settings: Settings, screen: Screen) -> bool:
     return True
 
 
-def _effect(workspace: Path) -> str | None:
-    """None if the asked file is there with the asked content, else what is wrong."""
+def _problem(workspace: Path) -> str:
+    """What is wrong with the effect; '' if the asked file is there with the asked content."""
     file = workspace / DEMO_FILE
     if file.is_symlink() or not file.is_file():
         return f"there is no file {DEMO_FILE}"
     found = file.read_bytes()[:1000].decode(errors="replace").strip()
-    return None if found == DEMO_CONTENT else f"{DEMO_FILE} holds {found!r} instead of {DEMO_CONTENT!r}"
+    return "" if found == DEMO_CONTENT else f"{DEMO_FILE} holds {found!r} instead of {DEMO_CONTENT!r}"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
-from handwork.cli.clean import one_line
+from handwork.cli.clean import clean_for_terminal, one_line
+from handwork.cli.progress import download_progress
 from handwork.config import Settings, load_settings
 from handwork.errors import ConfigError
 from handwork.llm.build import build_model
-from handwork.llm.catalog import LOCAL_MODELS
+from handwork.llm.catalog import LOCAL_MODELS, local_model
+from handwork.llm.fetch import fetch_model
 from handwork.llm.local import open_local_model
 from handwork.llm.providers import PROVIDERS
 
@@ -44,3 +49,28 @@ def _state(build: Callable[[], object]) -> str:
 def _keyed(settings: Settings) -> list[str]:
     environ = settings.environ
     return [p.name for p in PROVIDERS.values() if any(environ.get(name) for name in p.key_variables)]
+
+
+def fetch_named(config: Path | None, name: str) -> None:
+    """Fetch a local model and print where it lies. Raises ConfigError, ModelConnectionError."""
+    settings = load_settings(config)
+    facts = local_model(name)
+    path = fetch_with_progress(facts.name, settings, sys.stderr)
+    print(path)
+    print(f'To use it: handwork run "TASK" --model local:{facts.name}', file=sys.stderr)
+
+
+def fetch_with_progress(name: str, settings: Settings, stream: TextIO) -> Path:
+    """Fetch a local model, telling on a stream what is downloaded and how far it is; one that is there is kept."""
+
+    async def fetch() -> Path:
+        with download_progress(stream) as progress:
+            return await fetch_model(
+                name,
+                settings.home.models,
+                environ=settings.environ,
+                progress=progress,
+                notify=lambda level, text: print(clean_for_terminal(text), file=stream, flush=True),
+            )
+
+    return asyncio.run(fetch())
