@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from io import FileIO
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from handwork.errors import ConfigError
 from handwork.llm.failures import mask
@@ -55,7 +56,7 @@ class Downloads:
 
         for failures in range(ATTEMPTS):
             try:
-                async with self._session.get(url, headers={"Accept": ACCEPT}, **self._options(url)) as response:
+                async with self._get(url, {"Accept": ACCEPT}) as response:
                     self._check(response, url)
                     body = await response.content.read(_PAGE_LIMIT)
                     while more := await response.content.read(_PAGE_LIMIT):
@@ -94,7 +95,7 @@ class Downloads:
         """One request: from where the part ends until the answer does."""
         have = size_of(part)
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-        async with self._session.get(url, headers=headers, **self._options(url)) as response:
+        async with self._get(url, headers) as response:
             if response.status == 416:
                 remove(part)
                 raise OSError("the server cannot go on where the download stopped")
@@ -128,15 +129,19 @@ class Downloads:
         }
         raise Unavailable(f"{shown(url)}: {hints.get(status, f'the server answered {status}')}")
 
-    def _options(self, url: str) -> dict[str, Any]:
+    def _get(self, url: str, headers: dict[str, str]) -> Any:
+        parts = urlsplit(url)
+        login, _, host = parts.netloc.rpartition("@")
+        if login:  # as a header, which aiohttp drops when it is sent on to another host
+            headers |= {"Authorization": f"Basic {base64.b64encode(unquote(login).encode()).decode()}"}
+            url = urlunsplit(parts._replace(netloc=host))
         options: dict[str, Any] = {"proxy": proxy_for(url, self._environ)}
-        if url.startswith("https:"):
-            parts = urlsplit(url)
+        if parts.scheme == "https":
             if {parts.hostname, f"{parts.hostname}:{parts.port or 443}"} & self._sources.trusted:
                 options["ssl"] = False
             elif self._sources.cafile:
                 options["ssl"] = _context(self._sources.cafile)
-        return options
+        return self._session.get(url, headers=headers, **options)
 
 
 def _context(cafile: str) -> Any:
