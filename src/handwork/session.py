@@ -87,7 +87,7 @@ class Session:
     ) -> Session:
         """Open a session; see the class."""
         settings = settings or load_settings()
-        folder = Path(workspace or settings.environ.get("PWD") or Path.cwd()) if workspace else Path.cwd()
+        folder = Path(workspace) if workspace else Path.cwd()
         store = Store.open(settings.store_path, synchronous=settings.store.synchronous)
         try:
             return cls(

@@ -292,8 +292,10 @@ async def test_events_come_in_nested_pairs_and_in_sequence(settings: Settings, s
     await Counting(settings=settings).run("go", listener=seen)
     assert seen.types() == [
         "run_started",
+        "state_changed",
         "message_added",
         *["step_started", "message_added", "step_finished"] * 3,
+        "state_changed",
         "run_finished",
     ]
     assert [event.seq for event in seen] == list(range(1, len(seen) + 1))
@@ -305,7 +307,7 @@ async def test_step_finished_comes_also_when_a_step_fails(settings: Settings, se
             raise ZeroDivisionError
 
     await Buggy(settings=settings).run("go", listener=seen)
-    assert seen.types()[-3:] == ["step_started", "step_finished", "run_finished"]
+    assert seen.types()[-4:] == ["step_started", "step_finished", "state_changed", "run_finished"]
 
 
 async def test_a_listener_that_raises_is_dropped_with_a_notice_and_the_run_goes_on(

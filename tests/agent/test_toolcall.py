@@ -502,7 +502,9 @@ async def test_plain_functions_can_be_given_as_a_list(settings: Settings) -> Non
         """Shout."""
         return text.upper()
 
-    agent = ToolCallAgent(settings=settings, llm=ScriptedModel([call("shout", text="hi"), "ok"]), available_tools=[shout])
+    agent = ToolCallAgent(
+        settings=settings, llm=ScriptedModel([call("shout", text="hi"), "ok"]), available_tools=[shout]
+    )
     await agent.run("go")
     assert "HI" in tool_messages(agent)[0].content
 

@@ -41,6 +41,9 @@ class Asker:
         reply = await _listen(run, model, request)
         usage = reply.usage or self._guess(request, reply)
         run.spend(usage, reply.cost_usd)
+        if run.session.ledger.blind:
+            run.session.ledger.told = True
+            await run.notice("warning", f"No price is known for {model.name}: the budget in USD cannot be held.")
         await run.emit(ev.UsageReported(**asdict(usage), cost_usd=reply.cost_usd))
         return reply
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -84,7 +85,11 @@ class BaseAgent(ABC):
     def initialize_agent(self) -> None:
         """Runs after construction: makes the model of an agent that was given none, or its name. Needs no key and no file."""
         if self.llm is None or isinstance(self.llm, str):
-            self.llm = LLM(config_name=self.name.lower(), settings=self.settings, model=self.llm)
+            self.llm = LLM(self.name.lower(), self.settings, self.llm, notify=self._notify)
+
+    def _notify(self, level: str, text: str) -> None:
+        if self._run is not None:
+            self._run.session.notify(level, text)
 
     @abstractmethod
     async def step(self) -> str:
@@ -215,6 +220,7 @@ class BaseAgent(ABC):
         session = run.session
         self._meet(session)
         await run.emit(self._run_started(run, request))
+        await run.emit(ev.StateChanged(state=self.state))
         await self._settle(run, request)
         await self._journal_memory(run)
         await run.gate()
@@ -302,6 +308,7 @@ class BaseAgent(ABC):
             artifacts=tuple(run.artifacts),
             error=error if run.status is Status.ERROR else None,
             detail=str(error) if error else "",
+            seconds=time.monotonic() - run.began,
             value=run.value,
         )
 
@@ -322,8 +329,10 @@ class BaseAgent(ABC):
     async def _finish(self, run: Run, result: RunResult) -> None:
         error = result.error
         info = ErrorInfo(type=type(error).__name__, message=str(error)) if error else None
+        after = AgentState.ERROR if result.status is Status.ERROR else AgentState.IDLE
         try:
             await self._journal_memory(run)
+            await run.emit(ev.StateChanged(state=after))
             await run.emit(
                 ev.RunFinished(
                     status=result.status,
@@ -338,7 +347,8 @@ class BaseAgent(ABC):
             await run.gate()
         except JournalError as failure:
             result.status, result.error = Status.ERROR, result.error or failure
-        self.state = AgentState.ERROR if result.status is Status.ERROR else AgentState.IDLE
+            after = AgentState.ERROR
+        self.state = after
 
     async def _journal_memory(self, run: Run) -> None:
         """Emit what memory holds and the journal does not."""

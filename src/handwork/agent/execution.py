@@ -20,6 +20,7 @@ from handwork.tool.arguments import prepare
 from handwork.tool.base import Tool, ToolContext
 from handwork.tool.collection import ToolCollection
 from handwork.tool.collection import call as call_tool
+from handwork.tool.function import FunctionTool
 
 _ENDED = "Not executed: the run has ended"
 _CUT = (
@@ -155,6 +156,8 @@ class Execution:
         try:
             result, fault = await self._run_tool(run, call, understood)
         except BaseException as error:
+            if isinstance(tool := understood.tool, FunctionTool) and tool.running:
+                run.session.notify("warning", f"The tool {tool.name} cannot be stopped and was left behind.")
             await self._interrupted(run, call, time.monotonic() - began, error)
             raise
         outcome = await self._outcome(run, call, result, fault)

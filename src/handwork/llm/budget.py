@@ -14,6 +14,13 @@ class Ledger:
         self.budget = Budget()
         self.unpriced = False
         """Whether some request had no known price: then the USD figure is a lower bound."""
+        self.told = False
+        """Whether the user knows that a USD budget cannot be held."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether there is a USD budget that cannot be held, and the user was not told yet."""
+        return self.unpriced and self.budget.usd is not None and not self.told
 
     def add(self, usage: Usage, cost: float | None) -> None:
         self.usage += usage

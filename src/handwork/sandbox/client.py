@@ -68,6 +68,9 @@ class SupervisedSandbox(ABC):
     def _environment(self) -> Mapping[str, str]:
         """The clean environment of programs inside."""
 
+    def _clean(self) -> None:
+        """The supervisor is gone: remove what was made for it outside and it could not remove itself."""
+
     # ---- start and end
 
     async def _running(self) -> Connection:
@@ -83,6 +86,7 @@ class SupervisedSandbox(ABC):
     async def _start(self) -> Connection:
         if self._connection is not None:
             await self._connection.end()
+            self._clean()
         self._workspace.mkdir(parents=True, exist_ok=True)
         self._artifacts.mkdir(parents=True, exist_ok=True)
         while True:
@@ -116,6 +120,7 @@ class SupervisedSandbox(ABC):
                 self._starting.exception()  # whoever wanted the start was told
         if self._connection is not None:
             await self._connection.end()
+            self._clean()
 
     # ---- programs
 

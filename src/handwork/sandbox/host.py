@@ -72,3 +72,7 @@ class HostSandbox(SupervisedSandbox):
 
     def _explain(self, errors: str) -> SandboxError:
         return SandboxUnavailable(f"The supervisor does not start: {errors or 'it said nothing'}")
+
+    def _clean(self) -> None:
+        if self._scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)

@@ -18,7 +18,6 @@ from handwork.schema import Notify
 
 __all__ = ["find_bwrap", "open_sandbox", "probe"]
 
-_BACKENDS = ("auto", "bwrap", "host")
 _SYSTEM = (
     "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/nix", "/opt", "/proc", "/root", "/run",
     "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/lib", "/var/tmp", "/usr/local", "/usr/bin", "/usr/lib",
@@ -32,11 +31,9 @@ def open_sandbox(
     """The sandbox that the settings name; nothing is started or made before its first use.
 
     `hide` are Handwork's own folders and files (store, configuration), which nothing inside may see. `auto` means bwrap and
-    never falls back to host. Raises ConfigError for an unknown backend or a workspace that cannot be one; the first use
+    never falls back to host. Raises ConfigError for a workspace that cannot be one; the first use
     raises SandboxUnavailable, with the choices, where the backend does not run.
     """
-    if settings.backend not in _BACKENDS:
-        raise ConfigError(f"[sandbox] backend = {settings.backend!r} is unknown; choose one of {', '.join(_BACKENDS)}")
     real, kept = Path(os.path.realpath(workspace)), Path(os.path.realpath(artifacts))
     for path in map(Path, map(os.path.realpath, hide)):
         if real.is_relative_to(path):

@@ -6,6 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from handwork.sandbox.base import Sandbox
@@ -91,7 +92,7 @@ class Tool(ABC):
     @property
     def wants_context(self) -> bool:
         """Whether execute has a `context` parameter."""
-        return "context" in inspect.signature(self.execute).parameters
+        return _takes_context(type(self).execute)
 
     def to_param(self) -> dict[str, JSON]:
         """The tool as an OpenAI function."""
@@ -105,6 +106,11 @@ class Tool(ABC):
     def fail_response(self, text: str) -> ToolResult:
         """A result with this error."""
         return ToolResult(error=text)
+
+
+@lru_cache(maxsize=512)
+def _takes_context(execute: Callable[..., Any]) -> bool:
+    return "context" in inspect.signature(execute).parameters  # a memo: reading a signature is slow
 
 
 BaseTool = Tool
