@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -36,6 +37,7 @@ Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="R
 
 def run_command_line(arguments: list[str]) -> int:
     """Run one command; returns the exit code (CONTRACT H). Everything that goes wrong is said on standard error."""
+    _open_missing_streams()
     try:
         command = typer.main.get_command(app)
         if not arguments and not is_terminal(sys.stdin):
@@ -51,6 +53,15 @@ def run_command_line(arguments: list[str]) -> int:
         return _finished(1)
     except KeyboardInterrupt:
         return _finished(130)
+    except Exception:  # the top of the command line: a bug is shown whole, but nothing in it acts on the terminal
+        return _finished(_complain(RuntimeError(f"this is a bug in Handwork.\n{traceback.format_exc()}"), 1))
+
+
+def _open_missing_streams() -> None:
+    """A stream that the caller has closed is None in Python: what is written to it must go nowhere, not elsewhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _complain(error: Exception, code: int) -> int:
