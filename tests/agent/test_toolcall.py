@@ -189,7 +189,10 @@ async def test_the_workspace_is_filled_into_the_prompts(settings: Settings, tmp_
 
 async def test_each_request_begins_with_the_stored_part_of_the_one_before(settings: Settings) -> None:
     number = iter(range(5))
-    script = lambda request: call("add", a=n, b=0) if (n := next(number, None)) is not None else "done"
+
+    def script(request: Any) -> Any:
+        return call("add", a=n, b=0) if (n := next(number, None)) is not None else "done"
+
     agent = agent_of(settings, script)
     await agent.run("go")
     for before, after in zip(agent.llm.requests, agent.llm.requests[1:], strict=False):
