@@ -524,3 +524,16 @@ async def test_an_image_in_a_result_follows_all_tool_messages(settings: Settings
     assert [m.role for m in agent.messages[2:5]] == [Role.TOOL, Role.TOOL, Role.USER]
     assert agent.messages[4].content == "Image returned by draw:"
     assert agent.messages[4].images[0].media_type == "image/png"
+
+
+async def test_the_cost_of_a_run_is_unknown_if_that_of_one_request_is(settings: Settings) -> None:
+    script = [Reply(tool_calls=(call("add", a=1, b=1),), cost_usd=0.5), Reply(content="ok", cost_usd=None)]
+    assert (await agent_of(settings, script).run("go")).cost is None
+    script = [Reply(tool_calls=(call("add", a=1, b=1),), cost_usd=0.5), Reply(content="ok", cost_usd=0.25)]
+    assert (await agent_of(settings, script).run("go")).cost == 0.75
+
+
+async def test_a_budget_in_usd_without_a_known_price_is_said_once(settings: Settings, seen: Seen) -> None:
+    agent = agent_of(settings, [call("add", a=1, b=1), "ok"], budget=1)
+    await agent.run("go", listener=seen)
+    assert [("budget in USD" in event.text) for event in seen.of("notice")] == [True]

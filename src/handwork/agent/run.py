@@ -32,7 +32,7 @@ class Run:
         self.stuck_steps = 0
         self.steps: list[str] = []
         self.usage = Usage()
-        self.cost: float | None = None
+        self._costs: list[float | None] = []
         self.status: Status | None = None
         self.nudge: str | None = None
         self.answer: str | None = None
@@ -57,9 +57,14 @@ class Run:
 
     def spend(self, usage: Usage, cost: float | None) -> None:
         self.usage += usage
-        if cost is not None:
-            self.cost = (self.cost or 0.0) + cost
+        self._costs.append(cost)
         self.session.ledger.add(usage, cost)
+
+    @property
+    def cost(self) -> float | None:
+        """USD of all requests; None if nothing was asked or one had no known price."""
+        costs = [cost for cost in self._costs if cost is not None]
+        return sum(costs) if costs and len(costs) == len(self._costs) else None
 
     @property
     def output(self) -> str:
