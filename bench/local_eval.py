@@ -1,6 +1,6 @@
 """How often the embedded demo model does small tasks right: the real agent and tools, effects checked, one attempt each.
 
-    python bench/local_eval.py MODELS_DIR [--set dev|held-out|demo] [--repeat N]
+    python bench/local_eval.py MODELS_DIR [--set dev|held-out|fresh|demo] [--repeat N]
 
 The development tasks were used to tune the shots of llm/tiny_prompts.py; the held-out ones were written before and only counted.
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from handwork import Manus
 from handwork.config import load_settings
+from handwork.llm.asking import close_model
 from handwork.llm.base import Model
 from handwork.llm.local import open_local_model
 from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
@@ -91,8 +92,43 @@ HELD_OUT = (
     Task("Show memo.txt", before={"memo.txt": "Keep me"}, after={"memo.txt": "Keep me"}, answer="Keep me"),
     Task("Read missing.txt", fails=True),
 )
+FRESH = (
+    Task("Create a file named song.txt with the content: La la la", {"song.txt": "La la la"}),
+    Task("Make a file pets.txt with the text dog and hamster", {"pets.txt": "dog and hamster"}),
+    Task("Write the words open at nine to hours.txt", {"hours.txt": "open at nine"}),
+    Task("Store 'blue whale' in whale.txt", {"whale.txt": "blue whale"}),
+    Task('Create user.json with the content {"name": "Eve"}', {"user.json": '{"name": "Eve"}'}),
+    Task("Create a file start.py that prints Starting now", {"start.py": 'print("Starting now")'}),
+    Task("Please create address.txt containing 5 Main Street", {"address.txt": "5 Main Street"}),
+    Task("Read rules.txt", before={"rules.txt": "Be kind"}, answer="Be kind"),
+    Task("Show the contents of menu.txt", before={"menu.txt": "Soup and salad"}, answer="Soup and salad"),
+    Task("What is in plan.md?", before={"plan.md": "Step one: rest"}, answer="Step one: rest"),
+    Task("Print out diary.txt", before={"diary.txt": "It snowed"}, answer="It snowed"),
+    Task("Calculate 41 * 19", answer="779"),
+    Task("What is 250 minus 75?", answer="175"),
+    Task("How much is 9 times 8?", answer="72"),
+    Task("Sum 19 and 23", answer="42"),
+    Task("Compute 81 / 9", answer="9"),
+    Task("Append the line 'see dentist' to week.txt", {"week.txt": "work\nsee dentist"}, {"week.txt": "work\n"}),
+    Task("Add rice to pantry.txt", {"pantry.txt": "beans\nrice"}, {"pantry.txt": "beans"}),
+    Task(
+        "Create red.txt with the content rose, then create yellow.txt with the content tulip",
+        {"red.txt": "rose", "yellow.txt": "tulip"},
+    ),
+    Task("Write good luck to card.txt and then read card.txt", {"card.txt": "good luck"}, answer="good luck"),
+    Task("Calculate 7 * 6, then create answer.txt with the content done", {"answer.txt": "done"}, answer="42"),
+    Task("Display nothing.txt", fails=True),
+    Task("Create taken.txt with the content new", {"taken.txt": "old"}, {"taken.txt": "old"}, fails=True),
+    Task("Read one.txt, then read two.txt", before={"one.txt": "uno", "two.txt": "due"}, answer="due"),
+)
+"""Written after the last change to the shots, and counted once."""
 DEMO = (Task(DEMO_TASK, {DEMO_FILE: DEMO_CONTENT}),)
-SETS = {"dev": DEVELOPMENT, "held-out": HELD_OUT, "demo": DEMO}
+SETS = {"dev": DEVELOPMENT, "held-out": HELD_OUT, "fresh": FRESH, "demo": DEMO}
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    """The files of a workspace and their text."""
+    return {path.name: path.read_text().strip() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
 async def attempt(task: Task, model: Model, home: Path) -> tuple[bool, str, float]:
@@ -106,7 +142,7 @@ async def attempt(task: Task, model: Model, home: Path) -> tuple[bool, str, floa
         async with Session.open(settings, workspace) as session:
             result = await Manus(llm=model, session=session, settings=settings).run(task.text)
         seconds = time.monotonic() - started
-        found = {path.name: path.read_text().strip() for path in sorted(workspace.iterdir()) if path.is_file()}
+        found = files_of(workspace)
         expected = dict(task.before) | dict(task.after)
         right = (
             result.status == ("failed" if task.fails else "finished")
@@ -125,16 +161,21 @@ async def evaluate(tasks: tuple[Task, ...], models_dir: Path, repeat: int) -> No
             good, seen, seconds = await attempt(task, model, Path(home))
             right += good
             times.append(seconds)
-            print(f"{'ok  ' if good else 'MISS'} {seconds:5.1f} s  {task.text}" + ("" if good else f"\n       {seen}"), flush=True)
-    await model.aclose()  # type: ignore[attr-defined]
+            print(
+                f"{'ok  ' if good else 'MISS'} {seconds:5.1f} s  {task.text}" + ("" if good else f"\n       {seen}"),
+                flush=True,
+            )
+    await close_model(model)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{right} of {len(times)} right; first {times[0]:.1f} s, median {sorted(times)[len(times) // 2]:.1f} s; {memory:.0f} MB")
+    print(
+        f"{right} of {len(times)} right; first {times[0]:.1f} s, median {sorted(times)[len(times) // 2]:.1f} s; {memory:.0f} MB"
+    )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models_dir", type=Path)
-    parser.add_argument("--set", choices=SETS, default="held-out")
+    parser.add_argument("--set", choices=SETS, default="fresh")
     parser.add_argument("--repeat", type=int, default=1)
     options = parser.parse_args()
     asyncio.run(evaluate(SETS[options.set], options.models_dir, options.repeat))

@@ -9,6 +9,7 @@ import importlib.util
 import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +23,7 @@ from handwork.llm.tiny import SLOTS, Completion, TinyModel
 CONTEXT = 4096
 """Tokens of context over all slots; a request is far smaller."""
 _CALL_LIMIT = 120.0
+_SOCKET_FOLDER = 70
 
 T = TypeVar("T")
 
@@ -59,9 +61,10 @@ class LlamaEngine:
         self._path, self._facts = path, facts
         self._threads = threads
         self._lock = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="handwork-local-model")
+        self._thread: ThreadPoolExecutor | None = None
         self._server: Any = None
-        self._folder: str | None = None
+        self._folder = ""
+        self._remove_folder: Callable[[], object] | None = None
 
     async def complete(
         self,
@@ -102,18 +105,23 @@ class LlamaEngine:
     async def aclose(self) -> None:
         """Free the model's memory. A later call loads it again."""
         async with self._lock:
-            await self._off_loop(self._drop)
-            if self._folder:
-                shutil.rmtree(self._folder, ignore_errors=True)
-                self._folder = None
+            if self._thread is not None:
+                await self._off_loop(self._drop)
+                self._thread.shutdown(wait=False)
+                self._thread = None
+            if self._remove_folder is not None:
+                self._remove_folder()
+                self._remove_folder = None
 
     async def _load(self) -> None:
         if self._server is not None:
             return
         # The check guards llama.cpp, which trusts its files, and warms the page cache without the GIL; the constructor holds it.
         await self._off_loop(self._check)
-        self._folder = self._folder or tempfile.mkdtemp(prefix="handwork-llm-")
-        self._server = await self._off_loop(self._start)
+        if self._remove_folder is None:
+            self._folder = tempfile.mkdtemp(prefix="handwork-llm-", dir=_short_temporary_folder())
+            self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._server = await self._off_loop(self._start)  # the one reference, so that dropping it frees the model
 
     def _check(self) -> None:
         try:
@@ -179,6 +187,8 @@ class LlamaEngine:
 
     async def _off_loop(self, work: Callable[[], T], stopped: threading.Event | None = None) -> T:
         """Run blocking work on the engine's thread. On cancel `stopped` is set and the end awaited: nothing runs on unseen."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="handwork-local-model")
         waiting = asyncio.get_running_loop().run_in_executor(self._thread, work)
         try:
             return await asyncio.shield(waiting)
@@ -187,3 +197,8 @@ class LlamaEngine:
                 stopped.set()
             await asyncio.wait({waiting})
             raise
+
+
+def _short_temporary_folder() -> str | None:
+    """None for the usual one; `/tmp` if a socket's path (107 bytes at most) would not fit there."""
+    return None if len(tempfile.gettempdir()) < _SOCKET_FOLDER else "/tmp"

@@ -132,7 +132,6 @@ class _Turn:
         offered = () if request.tool_choice is ToolChoice.NONE else request.tools
         self._tools = {tool["function"]["name"] for tool in offered}
         self._progress: Progress = progress_of(request.messages, _LOOK)
-        self._scores: dict[str, float] = {}
         self.usage = Usage()
 
     @property
@@ -186,7 +185,6 @@ class _Turn:
             first = (await self._ask(prompt, max_tokens=1, probs=_PROBS, slot=order)).first
             for label in possible:
                 scores[label] += first.get(label, _FLOOR) / prompts.ORDERS
-        self._scores = scores
         return max(possible, key=lambda label: scores[label] + prompts.BIAS[label])
 
     async def _choose_path(self, part: str, label: str, paths: Sequence[str]) -> str:
@@ -214,12 +212,10 @@ class _Turn:
     # ---- what becomes of it
 
     async def _on_file(self, label: str, part: str, path: str) -> _Call:
-        """The call for a file. Facts may turn a step into reading or into a new file, never into changing an existing one."""
+        """The call for a file, where facts allow it. Adding to a missing file makes a new one; nothing is ever overwritten."""
         exists = self._progress.exists(path)
         if label == WRITE and exists:
-            if self._scores[READ] < self._scores[APPEND]:
-                raise _Cannot(f"{path} exists already, and I do not overwrite files.")
-            label = READ
+            raise _Cannot(f"{path} exists already, and I do not overwrite files.")
         if label == APPEND and exists is False:
             label = WRITE
         if label == READ:
