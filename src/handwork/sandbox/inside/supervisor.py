@@ -30,6 +30,7 @@ class Supervisor:
         self.strays = False
         self.floor = 1 << 30
         self.watched = 0.0
+        self.pause = _SWEEP
         self.stopping = False
 
     def run(self) -> None:
@@ -56,7 +57,7 @@ class Supervisor:
 
     def _patience(self) -> float | None:
         if self.strays or any(job.killing or job.keep for job in self.jobs.values()):
-            return _SWEEP * 1000
+            return self.pause * 1000
         return _WATCH * 1000 if self.jobs else None
 
     # ---- requests
@@ -128,6 +129,7 @@ class Supervisor:
             job.keep.append((answer, frozenset(keep)))
         else:
             job.killing = True
+        self.pause = _SWEEP
         return self, []
 
     def _spawn(self, number: int, message: dict[str, object], fds: list[int]) -> None:
@@ -172,7 +174,8 @@ class Supervisor:
         for job in list(self.jobs.values()):
             if job.killing:
                 processes.send(job.leader, signal.SIGCONT)
-                processes.sweep(job.leader)
+                # When all is killed, to look again and again would only keep the dying from the processor.
+                self.pause = min(self.pause * 2, _WATCH) if processes.sweep(job.leader, freeze=job.over) else _SWEEP
             elif job.keep and job.program:
                 waiting, job.keep = job.keep, []
                 for answer, keep in waiting:
@@ -194,6 +197,7 @@ class Supervisor:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
         self.strays = bool(mine)
+        self.pause = _SWEEP
 
     def _watch(self) -> None:
         """Every now and then: keep the leaders awake, and end the largest job if there are too many processes."""
@@ -216,11 +220,12 @@ class Supervisor:
         if sum(map(len, trees.values())) > self.limit:
             job = max(trees, key=lambda job: len(trees[job]))
             if not job.killing:
-                job.killing = True
+                job.killing = job.over = True
+                self.pause = _SWEEP
                 self.tell(job=job.id, over=self.limit)
 
 
-def _harden() -> None:
+def _harden(limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     largest = _FILE_SIZE if hard == resource.RLIM_INFINITY else min(hard, _FILE_SIZE)
@@ -228,6 +233,7 @@ def _harden() -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     jobs.adopt_orphans()
     jobs.hurry()
+    jobs.bound_processes(limit)
     # No program inside may trace us or take our socket out of /proc.
     jobs.set_undumpable()
 
@@ -246,7 +252,7 @@ def main(
         raise InterruptedError
 
     signal.signal(signal.SIGTERM, stop)
-    _harden()
+    _harden(limit)
     try:
         if not parent or jobs.die_with(parent):
             supervisor.tell(ready=True)
