@@ -13,6 +13,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 SELF := $(INSTALL) --no-deps --no-build-isolation --editable .
+# llama.cpp needs an OpenMP library, which a bare Debian lacks; --no-deps leaves the package's build tools out.
+HAS_OPENMP := $(BIN)/python -c 'import ctypes, sys; sys.platform == "linux" and ctypes.CDLL("libgomp.so.1")' 2>/dev/null
+OPENMP := $(HAS_OPENMP) || $(INSTALL) --no-deps --require-hashes -r requirements/openmp.txt || true
 
 .PHONY: help demo test test-slow check bench lock clean
 .DELETE_ON_ERROR:
@@ -37,15 +40,17 @@ $(VENV)/.made:
 	echo "Handwork needs Python 3.11 or newer. On Debian: apt-get install python3 python3-venv;" \
 	    "elsewhere: make PYTHON=/path/to/python3" >&2; exit 2
 
-$(VENV)/.runtime: $(VENV)/.made requirements/local.txt requirements/build.txt pyproject.toml
+$(VENV)/.runtime: $(VENV)/.made requirements/local.txt requirements/openmp.txt requirements/build.txt pyproject.toml
 	@echo "Installing Handwork with its embedded model's runtime"
 	@$(INSTALL) --require-hashes -r requirements/build.txt -r requirements/local.txt
+	@$(OPENMP)
 	@$(SELF)
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.made requirements/dev.txt requirements/build.txt pyproject.toml
+$(VENV)/.dev: $(VENV)/.made requirements/dev.txt requirements/openmp.txt requirements/build.txt pyproject.toml
 	@echo "Installing Handwork with what its tests need"
 	@$(INSTALL) --require-hashes -r requirements/build.txt -r requirements/dev.txt
+	@$(OPENMP)
 	@$(SELF)
 	@touch $@
 
@@ -78,6 +83,7 @@ lock: $(VENV)/.made
 	$(COMPILE) pyproject.toml --extra local --extra sandbox -c requirements/dev.txt -o requirements/local.txt
 	$(COMPILE) pyproject.toml -c requirements/dev.txt -o requirements/core.txt
 	$(COMPILE) requirements/build.in -c requirements/dev.txt -o requirements/build.txt
+	$(COMPILE) --no-deps requirements/openmp.in -o requirements/openmp.txt
 	$(COMPILE) requirements/lock.in -o requirements/lock.txt
 
 clean:

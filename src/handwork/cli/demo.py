@@ -16,6 +16,7 @@ from handwork.cli.screen import Screen, open_screen
 from handwork.config import LLMSettings, Settings, load_settings
 from handwork.errors import ConfigError, SandboxUnavailable
 from handwork.llm.catalog import SMOLLM2_135M
+from handwork.llm.openmp import load_openmp
 from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
 from handwork.sandbox.open import probe
 
@@ -78,6 +79,7 @@ def _is_ready(settings: Settings, screen: Screen) -> bool:
     """Whether the runtime is installed and the sandbox really runs: found out before anything is downloaded."""
     if find_spec("xllamacpp") is None:
         raise ConfigError("The demo's model needs the package xllamacpp: pip install 'handwork[local]'")
+    load_openmp()
     try:
         asyncio.run(probe(settings.sandbox))
     except SandboxUnavailable as error:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from handwork.errors import ConfigError, ModelError, ModelTimeoutError, TokenLimitExceeded
 from handwork.llm.base import Model
 from handwork.llm.catalog import LocalModel, local_model
+from handwork.llm.openmp import load_openmp
 from handwork.llm.tiny import SLOTS, Completion, TinyModel
 
 CONTEXT = 4096
@@ -133,6 +134,7 @@ class LlamaEngine:
             raise ConfigError(f"{self._path} is damaged: delete it and run `handwork model fetch {self._facts.name}`")
 
     def _start(self) -> Any:
+        load_openmp()
         try:
             xllamacpp: Any = importlib.import_module("xllamacpp")
         except ImportError as error:
