@@ -24,6 +24,7 @@ class Connection:
     def __init__(self, sock: socket, child: subprocess.Popen[bytes], errors: int, notify: Notify) -> None:
         self._loop = asyncio.get_running_loop()
         self._sock, self._child, self._stderr = sock, child, errors
+        self._exit_fd = os.pidfd_open(child.pid)  # now: later somebody else may have reaped it
         self._notify = notify
         self.errors = ""
         """What the supervisor, or what should have started it, wrote on its standard error; known when it has ended."""
@@ -171,12 +172,10 @@ class Connection:
         self._await_end()
 
     def _await_end(self) -> None:
-        exit_fd = os.pidfd_open(self._child.pid)
-
         def ended() -> None:
             kill.cancel()
-            self._loop.remove_reader(exit_fd)
-            os.close(exit_fd)
+            self._loop.remove_reader(self._exit_fd)
+            os.close(self._exit_fd)
             self._child.wait()
             self.errors = os.pread(self._stderr, 8192, 0).decode(errors="replace").strip()
             os.close(self._stderr)
@@ -184,4 +183,4 @@ class Connection:
 
         # The supervisor ends by itself when its socket closes; a stuck one does not get long.
         kill = self._loop.call_later(5.0, self._child.kill)
-        self._loop.add_reader(exit_fd, ended)
+        self._loop.add_reader(self._exit_fd, ended)
