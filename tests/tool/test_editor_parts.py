@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -71,6 +72,7 @@ def test_an_insertion_leaves_all_other_lines(text: str, line: int, new: str) -> 
     assert edited.file.text.endswith("".join(file.lines[line:]))
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git on this machine to apply the diff with")
 def test_a_diff_can_be_applied(tmp_path: Path) -> None:
     lines = [f"line {n}\n" for n in range(1, 60)]
     before = "".join(lines) + "no end"
