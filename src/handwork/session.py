@@ -18,6 +18,7 @@ from handwork.llm.budget import Ledger
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.open import open_sandbox
 from handwork.schema import Approve, Artifact, Ask, Budget, Message, Mode, Question
+from handwork.store.keep import keep_open
 from handwork.store.recorded import Recorded
 from handwork.store.sqlite import Store
 
@@ -90,6 +91,7 @@ class Session:
         folder = Path(workspace) if workspace else Path.cwd()
         store = Store.open(settings.store_path, synchronous=settings.store.synchronous)
         try:
+            keep_open(store, settings.store_path, synchronous=settings.store.synchronous)
             return cls(
                 settings=settings,
                 workspace=folder.absolute(),
@@ -175,6 +177,10 @@ class Session:
                 notice = Notice.model_validate({"level": level, "text": text})
                 await self.emit(notice, run_id=run_id, agent=agent, parent_call=parent_call)
         await self._journal.commit()
+
+    def write_soon(self) -> None:
+        """Have what was emitted written in this turn of the loop; a gate reached meanwhile shares the transaction."""
+        self._journal.commit_soon()
 
     def keep_images(self, message: Message) -> None:
         """Put a message's pictures into the store, once each."""

@@ -164,7 +164,7 @@ class Execution:
         outcome.seconds = time.monotonic() - began
         self._keep(call, outcome)
         await run.emit(_finished(call, outcome))
-        await run.gate()
+        run.session.write_soon()  # and not a gate: after the last call of a step, the next request's is here at once
         await host.handle_result(call.function.name, result, understood.arguments)
         return outcome.observation
 

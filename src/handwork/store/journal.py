@@ -17,6 +17,9 @@ class Backend(Protocol):
     async def commit(self, journal: Journal) -> None:
         """Return when `journal.pending` is on disk; raise JournalError and leave it as it is otherwise."""
 
+    def commit_soon(self, journal: Journal) -> None:
+        """Begin to write `journal.pending` without waiting."""
+
     def events(self, session_id: str, *, after: int = 0) -> Iterator[tuple[int, bytes]]:
         """The committed rows after a sequence number, in order."""
 
@@ -64,6 +67,15 @@ class Journal:
         if self.closed and self.pending:
             raise JournalError(f"Session {self.session_id} was closed before its last events were written")
         await self._backend.commit(self)
+
+    def commit_soon(self) -> None:
+        """Have what is buffered written in this turn of the loop, without waiting for it.
+
+        A gate that is reached in the same turn shares the transaction. An error is not told: the events stay buffered, and the
+        next gate raises it.
+        """
+        if not self.closed:
+            self._backend.commit_soon(self)
 
     def replay(self) -> Iterator[Event]:
         """The committed events in order; unknown kinds and unreadable rows come as UnknownEvent."""

@@ -234,6 +234,11 @@ class Store:
         self._check_open()
         await self._gate.pass_through(journal)
 
+    def commit_soon(self, journal: Journal) -> None:
+        """For Journal.commit_soon."""
+        self._check_open()
+        self._gate.enlist(journal)
+
     def _write(self, journals: Collection[Journal]) -> None:
         """Everything buffered of these journals in one transaction, or JournalError and all stays buffered."""
         due = [journal for journal in journals if journal.pending or (journal.number and not journal.claimed)]
