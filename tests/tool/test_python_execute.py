@@ -151,13 +151,18 @@ async def test_sys_exit_is_no_end_of_the_kernel(host: Place) -> None:
     assert (await run(host, "x")).output == "5\n"
 
 
+def until_dead(process: psutil.Process) -> None:
+    """Wait until it has ended; nobody reaps it before the next call."""
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        pass
+
+
 async def test_a_kernel_that_died_between_two_calls_is_replaced_and_the_code_runs(host: Place) -> None:
     await run(host, "import os, threading, time; pid = os.getpid()")
     pid = int((await run(host, "pid")).output)
     kernel = psutil.Process(pid)
     kernel.kill()
-    while kernel.is_running() and kernel.status() != psutil.STATUS_ZOMBIE:
-        await asyncio.sleep(0)
+    await asyncio.to_thread(until_dead, kernel)
     result = await run(host, "print('ran')")
     assert result.output == "ran\n"
     assert "died" in str(result.system)
