@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -152,8 +153,9 @@ async def test_sys_exit_is_no_end_of_the_kernel(host: Place) -> None:
 
 
 def until_dead(process: psutil.Process) -> None:
-    """Wait until it has ended; nobody reaps it before the next call."""
-    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+    """Wait until it and all its threads have ended; nobody reaps it before the next call."""
+    threads = Path(f"/proc/{process.pid}/task")
+    while process.is_running() and (process.status() != psutil.STATUS_ZOMBIE or len(list(threads.iterdir())) > 1):
         pass
 
 
