@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +14,7 @@ from handwork.agent.run import Run
 from handwork.agent.stream import stream_events
 from handwork.agent.stuck import StepTrace, signature
 from handwork.config import Settings, load_settings
-from handwork.errors import BudgetExceeded, JournalError, Waiting
+from handwork.errors import JournalError
 from handwork.llm.base import Model
 from handwork.llm.llm import LLM
 from handwork.schema import (
@@ -34,8 +32,6 @@ from handwork.schema import (
 )
 from handwork.session import Session
 
-_GRACE = 1.5
-"""Seconds that a cancelled run's work may take to stop before it is left behind."""
 _NUDGE = (
     "You are repeating yourself without progress. Change your strategy: try another tool or other arguments, "
     "or finish with what you have."
@@ -73,10 +69,10 @@ class BaseAgent(ABC):
 
     def __init__(self, **fields: Any) -> None:
         self._run: Run | None = None
-        self._work: asyncio.Task[None] | None = None
         self._own_session: Session | None = None
         self._session_id: str | None = None
-        self._met: set[int] = set()
+        self._met: Session | None = None
+        self._journaled_in: str | None = None
         construct(self, fields)
         if self.memory is None:
             self.memory = Memory()
@@ -155,12 +151,12 @@ class BaseAgent(ABC):
             async with self._opened() as session:
                 with session.listening(listener):
                     self._run = run = self._begin(session)
-                    return await self._drive(run, request)
+                    return await run.drive(self._work_through(run, request), self._finish)
         except BaseException:
             self.state = AgentState.IDLE
             raise
         finally:
-            self._run = self._work = None
+            self._run = None
 
     def stream(self, request: str | None = None) -> AsyncGenerator[ev.Event, None]:
         """Run, and yield every event of it; leaving the loop early cancels the run."""
@@ -168,10 +164,8 @@ class BaseAgent(ABC):
 
     def cancel(self) -> None:
         """End the current run as cancelled; it returns its result within two seconds."""
-        if self._run is not None and self._work is not None:
-            self._run.cancel_asked = True
-            if not self._run.stop.done():
-                self._run.stop.set_result(None)
+        if self._run is not None:
+            self._run.cancel()
 
     def _begin(self, session: Session) -> Run:
         limits = session.settings.limits
@@ -184,41 +178,9 @@ class BaseAgent(ABC):
         timeout = limits.timeout if self.timeout is None else self.timeout
         return Run(session, self.name, timeout=timeout, threshold=self.duplicate_threshold)
 
-    async def _drive(self, run: Run, request: str | None) -> RunResult:
-        self._work = work = asyncio.create_task(self._work_through(run, request), name=f"run {run.id}")
-        outer: asyncio.CancelledError | None = None
-        try:
-            await self._wait_for(run, work)
-        except asyncio.CancelledError as cancelled:
-            outer = cancelled
-            run.cancel_asked = True
-            await self._stop(run, work)
-        result = self._result(run, work)
-        await asyncio.shield(self._finish(run, result))
-        if outer is not None:
-            raise outer
-        return result
-
-    async def _wait_for(self, run: Run, work: asyncio.Task[None]) -> None:
-        """Until the work is done, cancel() was called, or its time is over."""
-        left = None if run.deadline is None else run.deadline - asyncio.get_running_loop().time()
-        await asyncio.wait({work, run.stop}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            return
-        if not run.cancel_asked:
-            run.status = Status.TIMEOUT
-        await self._stop(run, work)
-
-    async def _stop(self, run: Run, work: asyncio.Task[None]) -> None:
-        work.cancel()
-        _, pending = await asyncio.wait({work}, timeout=_GRACE)
-        if pending:
-            run.session.notify("warning", "A tool ignored the request to stop and was left behind.")
-
     async def _work_through(self, run: Run, request: str | None) -> None:
         """A run's own task: everything that can fail or be cancelled."""
-        session = run.session
-        self._meet(session)
+        self._meet(run.session)
         await run.emit(self._run_started(run, request))
         await run.emit(ev.StateChanged(state=self.state))
         await self._settle(run, request)
@@ -294,39 +256,8 @@ class BaseAgent(ABC):
 
     # ---- the end of a run
 
-    def _result(self, run: Run, work: asyncio.Task[None]) -> RunResult:
-        error = work.exception() if work.done() and not work.cancelled() else None
-        if run.status is not Status.TIMEOUT:
-            run.status = self._status(run, work, error)
-        return RunResult(
-            status=run.status,
-            output=run.output,
-            steps=run.steps,
-            usage=run.usage,
-            cost=run.cost,
-            session_id=run.session.id,
-            artifacts=tuple(run.artifacts),
-            error=error if run.status is Status.ERROR else None,
-            detail=str(error) if error else "",
-            seconds=time.monotonic() - run.began,
-            value=run.value,
-        )
-
-    @staticmethod
-    def _status(run: Run, work: asyncio.Task[None], error: BaseException | None) -> Status:
-        match error:
-            case BudgetExceeded():
-                return Status.BUDGET
-            case Waiting():
-                return Status.WAITING
-            case None if not work.done() or work.cancelled():
-                return Status.CANCELLED
-            case None:
-                return run.status or Status.FINISHED
-            case _:
-                return Status.ERROR
-
     async def _finish(self, run: Run, result: RunResult) -> None:
+        """The run's last event and gate; the state that the agent is left in."""
         error = result.error
         info = ErrorInfo(type=type(error).__name__, message=str(error)) if error else None
         after = AgentState.ERROR if result.status is Status.ERROR else AgentState.IDLE
@@ -388,17 +319,19 @@ class BaseAgent(ABC):
 
     def _meet(self, session: Session) -> None:
         """At the first run on a session: take over what its journal holds, and have our parts closed with it."""
-        if id(session) in self._met:
+        if session is self._met:
             return
-        self._met = {id(session)}
+        self._met = session
         session.on_close(self._close_parts)
-        if not self.memory.messages and session.recorded.messages:
-            self.memory.add_messages(session.recorded.messages)
-            self.memory.mark()
+        if self._journaled_in != session.id:
+            self._journaled_in, self.memory.journaled = session.id, 0
+            if not self.memory.messages:
+                self.memory.add_messages(session.recorded.messages)
+                self.memory.mark()
 
     async def _close_parts(self) -> None:
         """What the agent itself holds open (tools, servers); called when the session closes."""
-        self._met.clear()
+        self._met = None
 
     async def cleanup(self) -> None:
         """Close the session that the agent opened; the agent can run again, on the same session id."""

@@ -1,19 +1,22 @@
-"""One run of one agent: its ids, clock, spending and outcome so far."""
+"""One run of one agent: its ids, clock, spending and outcome so far, and how it is brought to an end."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Literal
 
 from handwork import events as ev
 from handwork.agent.stuck import StuckDetector
-from handwork.schema import Artifact, Message, Status, Usage
+from handwork.errors import BudgetExceeded, Waiting
+from handwork.schema import Artifact, Message, RunResult, Status, Usage
 from handwork.session import Session
 
 Level = Literal["info", "warning", "error"]
+_GRACE = 1.5
+"""Seconds that a stopped run's work may take before it is left behind."""
 
 
 class Run:
@@ -42,9 +45,84 @@ class Run:
         self.artifacts: list[Artifact] = []
         self.history: Sequence[Message] = ()
         """The conversation as tools see it."""
-        self.cancel_asked = False
-        self.stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when somebody asked the run to stop."""
+
+    # ---- from its beginning to its end
+
+    async def drive(
+        self, work: Coroutine[Any, Any, None], finish: Callable[[Run, RunResult], Awaitable[None]]
+    ) -> RunResult:
+        """Do the work as a task of its own until it is done, cancel() is called or the time is over; then `finish` the result.
+
+        An exception of the work becomes the result's error. Cancelling the caller stops the work as cancel() does, and is raised
+        again after `finish`.
+        """
+        task = asyncio.create_task(work, name=f"run {self.id}")
+        outer: asyncio.CancelledError | None = None
+        try:
+            await self._wait_for(task)
+        except asyncio.CancelledError as cancelled:
+            outer = cancelled
+            await self._end(task)
+        result = self._result(task)
+        await asyncio.shield(finish(self, result))
+        if outer is not None:
+            raise outer
+        return result
+
+    def cancel(self) -> None:
+        """Ask the run to end as cancelled."""
+        if not self._stop.done():
+            self._stop.set_result(None)
+
+    async def _wait_for(self, task: asyncio.Task[None]) -> None:
+        left = None if self.deadline is None else self.deadline - asyncio.get_running_loop().time()
+        await asyncio.wait({task, self._stop}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return
+        if not self._stop.done():
+            self.status = Status.TIMEOUT
+        await self._end(task)
+
+    async def _end(self, task: asyncio.Task[None]) -> None:
+        task.cancel()
+        _, pending = await asyncio.wait({task}, timeout=_GRACE)
+        if pending:
+            self.session.notify("warning", "A tool ignored the request to stop and was left behind.")
+
+    def _result(self, task: asyncio.Task[None]) -> RunResult:
+        error = task.exception() if task.done() and not task.cancelled() else None
+        if self.status is not Status.TIMEOUT:
+            self.status = self._status(task, error)
+        return RunResult(
+            status=self.status,
+            output=self.output,
+            steps=self.steps,
+            usage=self.usage,
+            cost=self.cost,
+            session_id=self.session.id,
+            artifacts=tuple(self.artifacts),
+            error=error if self.status is Status.ERROR else None,
+            detail=str(error) if error else "",
+            seconds=time.monotonic() - self.began,
+            value=self.value,
+        )
+
+    def _status(self, task: asyncio.Task[None], error: BaseException | None) -> Status:
+        match error:
+            case BudgetExceeded():
+                return Status.BUDGET
+            case Waiting():
+                return Status.WAITING
+            case None if not task.done() or task.cancelled():
+                return Status.CANCELLED
+            case None:
+                return self.status or Status.FINISHED
+            case _:
+                return Status.ERROR
+
+    # ---- what it tells and counts
 
     async def emit(self, event: ev.Event) -> None:
         await self.session.emit(event, run_id=self.id, agent=self.agent)

@@ -278,7 +278,7 @@ class ToolCallAgent(ReActAgent):
         await super()._settle(run, request)
 
     def _meet(self, session: Session) -> None:
-        if id(session) in self._met:
+        if session is self._met:
             return
         super()._meet(session)
         for tool in self.available_tools:
