@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import signal
 import sys
 import time
@@ -20,7 +21,8 @@ from tests.support.strict_server import StrictServer, tool
 async def test_the_first_signal_ends_the_run_as_cancelled_within_seconds_and_leaves_no_process(
     workspace: Path, number: signal.Signals
 ) -> None:
-    script = [tool("bash", command="setsid sleep 301 & echo begun; sleep 302")]
+    mark = f"3{secrets.randbelow(10**9):09}"  # ours, whatever else sleeps on this machine
+    script = [tool("bash", command=f"setsid sleep {mark} & echo begun; sleep {mark}")]
     async with StrictServer(script) as server:
         model = ("--base-url", server.url, "--model", "openai:any")
         process = await start("run", "Wait.", "--json", "--session", "mine", *model, cwd=workspace)
@@ -32,7 +34,7 @@ async def test_the_first_signal_ends_the_run_as_cancelled_within_seconds_and_lea
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1])["status"] == "cancelled"
     assert b"Traceback" not in err
-    assert not _sleepers()
+    assert not _sleepers(mark)
 
 
 async def test_a_signal_while_the_model_is_silent_ends_the_run_too(workspace: Path) -> None:
@@ -52,14 +54,14 @@ async def test_a_signal_while_the_model_is_silent_ends_the_run_too(workspace: Pa
     assert b"To go on: handwork run --session" in err
 
 
-def _sleepers() -> list[str]:
+def _sleepers(mark: str) -> list[str]:
     found = []
     for process in psutil.process_iter():
         try:
             command = " ".join(process.cmdline())
         except psutil.Error:
             continue
-        if command in ("sleep 301", "sleep 302"):
+        if command == f"sleep {mark}":
             found.append(command)
     return found
 

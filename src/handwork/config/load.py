@@ -1,4 +1,4 @@
-"""Frozen settings, and the one function that loads them (CONTRACT G)."""
+"""Where settings come from: a file, the environment, the command line (CONTRACT G)."""
 
 from __future__ import annotations
 
@@ -9,133 +9,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 from pydantic_core import to_json
 
+from handwork.config.settings import (
+    Home,
+    LimitsSettings,
+    LLMSettings,
+    PolicySettings,
+    SandboxSettings,
+    Settings,
+    SettingsTable,
+    StoreSettings,
+)
 from handwork.errors import ConfigError
-from handwork.schema import Mode
 
-
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class LLMSettings(_Settings):
-    """[llm] and [llm.<name>]. `model` is `provider:model` or a bare name at `base_url`; `timeout` bounds one whole request, in
-    seconds, `idle_timeout` the silence within it; `prices` are USD per million tokens (input, cached, output)."""
-
-    model: str = ""
-    base_url: str = ""
-    api_key: str = Field(default="", repr=False)
-    max_tokens: int = Field(default=4096, gt=0)
-    max_input_tokens: int | None = Field(default=None, gt=0)
-    temperature: float | None = Field(default=None, ge=0)
-    api_type: str = ""
-    api_version: str = ""
-    headers: Mapping[str, str] = {}
-    timeout: float = Field(default=600.0, gt=0)
-    idle_timeout: float = Field(default=120.0, gt=0)
-    retries: int = Field(default=5, ge=0)
-    retry_limit: float = Field(default=120.0, ge=0)
-    prices: Mapping[str, float] = {}
-
-
-class SandboxSettings(_Settings):
-    """[sandbox]. `backend`: auto, bwrap, host."""
-
-    backend: Literal["auto", "bwrap", "host"] = "auto"
-    network: bool = False
-
-
-class PolicySettings(_Settings):
-    """[policy]. Without a mode: auto inside a sandbox, ask with host."""
-
-    approve: Mode | None = None
-
-
-class LimitsSettings(_Settings):
-    """[limits]: steps, seconds, USD and tokens of one run or session tree; absent is no limit (steps: the agent's own)."""
-
-    max_steps: int | None = Field(default=None, gt=0)
-    timeout: float | None = Field(default=None, gt=0)
-    budget: float | None = Field(default=None, ge=0)
-    max_total_tokens: int | None = Field(default=None, ge=0)
-
-
-class StoreSettings(_Settings):
-    """[store]. `synchronous`: normal survives a crash of the program, full also a power cut."""
-
-    path: str = ""
-    synchronous: Literal["normal", "full"] = "normal"
-
-
-@dataclass(frozen=True)
-class Home:
-    """Where Handwork keeps its own files, never in a workspace: $HANDWORK_HOME, else the XDG folders."""
-
-    data: Path
-    cache: Path
-    config: Path
-
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> Home:
-        if own := environ.get("HANDWORK_HOME"):
-            base = Path(own).expanduser().absolute()
-            return cls(base, base / "cache", base)
-        user = Path(environ.get("HOME") or Path.home())
-
-        def folder(variable: str, default: str) -> Path:
-            return Path(environ.get(variable) or user / default) / "handwork"
-
-        return cls(
-            data=folder("XDG_DATA_HOME", ".local/share"),
-            cache=folder("XDG_CACHE_HOME", ".cache"),
-            config=folder("XDG_CONFIG_HOME", ".config"),
-        )
-
-    @property
-    def store(self) -> Path:
-        return self.data / "store.db"
-
-    @property
-    def artifacts(self) -> Path:
-        return self.data / "artifacts"
-
-    @property
-    def models(self) -> Path:
-        return self.cache / "models"
-
-
-class Settings(_Settings):
-    """All settings of a process; never a global: whoever needs them is given them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-
-    llm: Mapping[str, LLMSettings] = {"default": LLMSettings()}
-    sandbox: SandboxSettings = SandboxSettings()
-    policy: PolicySettings = PolicySettings()
-    limits: LimitsSettings = LimitsSettings()
-    store: StoreSettings = StoreSettings()
-    home: Home = Field(default_factory=lambda: Home.from_environ(os.environ))
-    environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False)
-    """The environment in which keys and proxies are looked up."""
-    notices: tuple[str, ...] = ()
-    """What the user should be told once about how these settings came about."""
-
-    def llm_for(self, name: str) -> LLMSettings:
-        """[llm.<name>] over [llm]; names ignore case."""
-        return self.llm.get(name.lower()) or self.llm["default"]
-
-    @property
-    def store_path(self) -> Path:
-        return Path(self.store.path).expanduser() if self.store.path else self.home.store
-
-
-# ---- loading
-
-_TABLES: Mapping[str, type[_Settings]] = {
+_TABLES: Mapping[str, type[SettingsTable]] = {
     "llm": LLMSettings,
     "sandbox": SandboxSettings,
     "policy": PolicySettings,
@@ -247,7 +138,7 @@ class _Layers:
 
 
 def _checked(
-    kind: type[_Settings], table: Mapping[str, Any], path: _Path, where: Callable[[_Path], str], strict: bool
+    kind: type[SettingsTable], table: Mapping[str, Any], path: _Path, where: Callable[[_Path], str], strict: bool
 ) -> dict[str, Any]:
     """The keys of a table with their values in the settings' types. Files are strict: "4096" is no number there."""
     try:

@@ -1,0 +1,128 @@
+"""The settings: frozen, one class a table, never a global."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from handwork.schema import Mode
+
+
+class SettingsTable(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class LLMSettings(SettingsTable):
+    """[llm] and [llm.<name>]. `model` is `provider:model` or a bare name at `base_url`; `timeout` bounds one whole request, in
+    seconds, `idle_timeout` the silence within it; `prices` are USD per million tokens (input, cached, output)."""
+
+    model: str = ""
+    base_url: str = ""
+    api_key: str = Field(default="", repr=False)
+    max_tokens: int = Field(default=4096, gt=0)
+    max_input_tokens: int | None = Field(default=None, gt=0)
+    temperature: float | None = Field(default=None, ge=0)
+    api_type: str = ""
+    api_version: str = ""
+    headers: Mapping[str, str] = {}
+    timeout: float = Field(default=600.0, gt=0)
+    idle_timeout: float = Field(default=120.0, gt=0)
+    retries: int = Field(default=5, ge=0)
+    retry_limit: float = Field(default=120.0, ge=0)
+    prices: Mapping[str, float] = {}
+
+
+class SandboxSettings(SettingsTable):
+    """[sandbox]. `backend`: auto, bwrap, host."""
+
+    backend: Literal["auto", "bwrap", "host"] = "auto"
+    network: bool = False
+
+
+class PolicySettings(SettingsTable):
+    """[policy]. Without a mode: auto inside a sandbox, ask with host."""
+
+    approve: Mode | None = None
+
+
+class LimitsSettings(SettingsTable):
+    """[limits]: steps, seconds, USD and tokens of one run or session tree; absent is no limit (steps: the agent's own)."""
+
+    max_steps: int | None = Field(default=None, gt=0)
+    timeout: float | None = Field(default=None, gt=0)
+    budget: float | None = Field(default=None, ge=0)
+    max_total_tokens: int | None = Field(default=None, ge=0)
+
+
+class StoreSettings(SettingsTable):
+    """[store]. `synchronous`: normal survives a crash of the program, full also a power cut."""
+
+    path: str = ""
+    synchronous: Literal["normal", "full"] = "normal"
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where Handwork keeps its own files, never in a workspace: $HANDWORK_HOME, else the XDG folders."""
+
+    data: Path
+    cache: Path
+    config: Path
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Home:
+        if own := environ.get("HANDWORK_HOME"):
+            base = Path(own).expanduser().absolute()
+            return cls(base, base / "cache", base)
+        user = Path(environ.get("HOME") or Path.home())
+
+        def folder(variable: str, default: str) -> Path:
+            return Path(environ.get(variable) or user / default) / "handwork"
+
+        return cls(
+            data=folder("XDG_DATA_HOME", ".local/share"),
+            cache=folder("XDG_CACHE_HOME", ".cache"),
+            config=folder("XDG_CONFIG_HOME", ".config"),
+        )
+
+    @property
+    def store(self) -> Path:
+        return self.data / "store.db"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.data / "artifacts"
+
+    @property
+    def models(self) -> Path:
+        return self.cache / "models"
+
+
+class Settings(SettingsTable):
+    """All settings of a process; never a global: whoever needs them is given them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    llm: Mapping[str, LLMSettings] = {"default": LLMSettings()}
+    sandbox: SandboxSettings = SandboxSettings()
+    policy: PolicySettings = PolicySettings()
+    limits: LimitsSettings = LimitsSettings()
+    store: StoreSettings = StoreSettings()
+    home: Home = Field(default_factory=lambda: Home.from_environ(os.environ))
+    environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False)
+    """The environment in which keys and proxies are looked up."""
+    notices: tuple[str, ...] = ()
+    """What the user should be told once about how these settings came about."""
+
+    def llm_for(self, name: str) -> LLMSettings:
+        """[llm.<name>] over [llm]; names ignore case."""
+        return self.llm.get(name.lower()) or self.llm["default"]
+
+    @property
+    def store_path(self) -> Path:
+        return Path(self.store.path).expanduser() if self.store.path else self.home.store

@@ -1,0 +1,89 @@
+"""Actions and consent: what a call does, who may allow it, and the doors to the human."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from pydantic.dataclasses import dataclass as validated
+
+from handwork.schema.messages import ToolCall
+from handwork.schema.values import STRICT
+
+ActionKind: TypeAlias = Literal["read", "write", "execute", "network", "ask", "end"]
+
+
+@validated(frozen=True, slots=True, config=STRICT)
+class Action:
+    """What a call does to one resource: concurrency, policy and resume all read this.
+
+    `resource` is a path, an address or a name; `*` is shared with every resource, a folder with all below it.
+    `repeatable` says that doing it twice is the same as doing it once.
+    """
+
+    kind: ActionKind
+    resource: str = "*"
+    repeatable: bool = False
+
+
+class Mode(StrEnum):
+    """Who approves calls (CONTRACT H)."""
+
+    ASK = "ask"
+    AUTO = "auto"
+    READ_ONLY = "read-only"
+
+
+class Verdict(StrEnum):
+    """What the policy says about a call."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@validated(frozen=True, slots=True, config=STRICT)
+class Decision:
+    """The policy's verdict and the reason, in words for a person."""
+
+    verdict: Verdict
+    why: str = ""
+
+
+@validated(frozen=True, slots=True, config=STRICT)
+class Question:
+    """A question of the agent to its human."""
+
+    id: str
+    text: str
+    call_id: str | None = None
+
+
+ApprovalChoice: TypeAlias = Literal["allow", "allow_session", "allow_always", "deny"]
+
+
+@validated(frozen=True, slots=True, config=STRICT)
+class ApprovalRequest:
+    """May this call run? `call.function.arguments` is exactly what will run."""
+
+    id: str
+    call: ToolCall
+    actions: tuple[Action, ...]
+    why: str
+
+
+@validated(frozen=True, slots=True, config=STRICT)
+class Approval:
+    """A human's answer to an ApprovalRequest; `reason` reaches the model when denied."""
+
+    decision: ApprovalChoice
+    reason: str = ""
+
+
+Ask: TypeAlias = Callable[[Question], Awaitable[str]]
+"""The door for questions. Raise Waiting when nobody is there."""
+Approve: TypeAlias = Callable[[ApprovalRequest], Awaitable[Approval]]
+"""The door for approvals."""
+Notify: TypeAlias = Callable[[str, str], None]
+"""notify(level, text): how sandbox, llm and mcp report; level is info, warning or error."""
