@@ -35,7 +35,6 @@ HEAVY: Mapping[str, set[str]] = {
     "aiohttp": {"llm"},
     "multidict": {"llm"},
     "genai_prices": {"llm"},
-    "tenacity": {"llm"},
     "xllamacpp": {"llm"},
     "ipykernel": {"tool"},
     "jsonschema": {"tool"},
