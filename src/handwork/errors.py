@@ -26,6 +26,7 @@ HandworkError
 ├── RunFailed                   RunResult.raise_for_status(): the run ended without finishing
 ├── SandboxError                the place where tools run failed
 │   └── SandboxUnavailable      it cannot be started on this machine
+│       └── SandboxMissing      because its program is not installed
 └── JournalError                the journal cannot be read or written
     ├── SessionBusy             another process or agent writes to the session now
     ├── SessionNotFound         no session of that id
@@ -171,7 +172,11 @@ class Waiting(HandworkError):
 
 
 class BudgetExceeded(HandworkError):
-    """The budget of the session tree is spent."""
+    """The budget of the session tree is spent; `option` is how the command line raises it."""
+
+    def __init__(self, message: str, *, option: str = "--budget USD") -> None:
+        self.option = option
+        super().__init__(message)
 
 
 class RunFailed(HandworkError):
@@ -184,6 +189,10 @@ class SandboxError(HandworkError):
 
 class SandboxUnavailable(SandboxError):
     """The sandbox cannot be started here; the message names the choices."""
+
+
+class SandboxMissing(SandboxUnavailable):
+    """The sandbox's program is not installed; the message names the line that installs it."""
 
 
 class JournalError(HandworkError):

@@ -13,7 +13,15 @@ from handwork.agent.observe import observe, success_text
 from handwork.agent.permission import denial
 from handwork.agent.run import Run
 from handwork.agent.schedule import Prepared
-from handwork.errors import ArgumentsError, BudgetExceeded, JournalError, SandboxUnavailable, ToolError, Waiting
+from handwork.errors import (
+    ArgumentsError,
+    BudgetExceeded,
+    ConfigError,
+    JournalError,
+    SandboxUnavailable,
+    ToolError,
+    Waiting,
+)
 from handwork.schema import JSON, Action, Image, Question, ToolCall, ToolResult
 from handwork.store.recorded import Outcome, Recorded
 from handwork.tool.arguments import prepare
@@ -28,7 +36,7 @@ _CUT = (
     "Send less at once: for a large file, create it in parts."
 )
 _PATHS = ("read", "write")
-_OURS = (BudgetExceeded, JournalError, SandboxUnavailable, Waiting)
+_OURS = (BudgetExceeded, ConfigError, JournalError, SandboxUnavailable, Waiting)
 """Errors that are not the model's to read: they end the run."""
 
 Turn = Callable[[], Awaitable[None]]
@@ -237,8 +245,12 @@ class Execution:
 
     async def _interrupted(self, run: Run, call: ToolCall, seconds: float, error: BaseException) -> None:
         """Close the pair of a call that came to no result; settling decides about it at the next run."""
-        why = str(error) if isinstance(error, Waiting) else "interrupted before it was done"
-        outcome = Outcome(why, is_error=True, details={"interrupted": True}, seconds=seconds)
+        why = str(error) if isinstance(error, _OURS) else "interrupted before it was done"
+        details: dict[str, JSON] = {"interrupted": True}
+        if isinstance(error, (SandboxUnavailable, ConfigError)):  # it never got as far as an effect
+            self.started.pop(call.id, None)
+            details["began"] = False
+        outcome = Outcome(why, is_error=True, details=details, seconds=seconds)
         await run.emit(_finished(call, outcome))
 
     @staticmethod

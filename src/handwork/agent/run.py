@@ -103,7 +103,7 @@ class Run:
             cost=self.cost,
             session_id=self.session.id,
             artifacts=tuple(self.artifacts),
-            error=error if self.status is Status.ERROR else None,
+            error=None if self.status in (Status.TIMEOUT, Status.CANCELLED) else error,
             detail=str(error) if error else "",
             seconds=time.monotonic() - self.began,
             value=self.value,

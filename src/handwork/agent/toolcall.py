@@ -281,6 +281,8 @@ class ToolCallAgent(ReActAgent):
         if session is self._met:
             return
         super()._meet(session)
+        if any(tool.sandboxed for tool in self.available_tools):
+            _ = session.sandbox  # what is wrong with it or the workspace is told before the first request
         for tool in self.available_tools:
             session.on_close(tool.cleanup)
         self._execution.resume(session.recorded)

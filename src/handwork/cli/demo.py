@@ -14,10 +14,11 @@ from handwork.cli.options import RunOptions
 from handwork.cli.run import TaskRun
 from handwork.cli.screen import Screen, open_screen
 from handwork.config import LLMSettings, Settings, load_settings
-from handwork.errors import ConfigError, SandboxUnavailable
+from handwork.errors import ConfigError, SandboxMissing, SandboxUnavailable
 from handwork.llm.catalog import SMOLLM2_135M
 from handwork.llm.openmp import load_openmp
 from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
+from handwork.sandbox.bwrap import INSTALL
 from handwork.sandbox.open import probe
 
 ATTEMPTS = 3
@@ -82,11 +83,13 @@ def _is_ready(settings: Settings, screen: Screen) -> bool:
     load_openmp()
     try:
         asyncio.run(probe(settings.sandbox))
-    except SandboxUnavailable as error:
+    except SandboxMissing:
         screen.line(
-            f"The sandbox does not run on this machine: {str(error).partition('. The choices')[0]}.\nInstall it and try again:"
+            f"The sandbox's program, bubblewrap (bwrap), is not installed. Install it and try again:\n  {INSTALL}"
         )
-        screen.line("  apt-get install bubblewrap")
+        return False
+    except SandboxUnavailable as error:
+        screen.line(f"The sandbox does not run on this machine, so nothing was downloaded.\n{error}")
         return False
     return True
 

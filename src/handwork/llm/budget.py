@@ -33,11 +33,7 @@ class Ledger:
         """Raise BudgetExceeded if nothing may be spent any more."""
         usd, tokens = self.budget.usd, self.budget.tokens
         if usd is not None and (self.cost or 0.0) >= usd:
-            raise BudgetExceeded(
-                f"The budget of ${usd:g} is spent (${self.cost or 0.0:.4f}); resume with a higher --budget"
-            )
+            raise BudgetExceeded(f"The budget of ${usd:g} is spent (${self.cost or 0.0:.4f})")
         if tokens is not None and self.usage.total >= tokens:
-            spent = self.usage.total
-            raise BudgetExceeded(
-                f"The budget of {tokens} tokens is spent ({spent}); resume with a higher --max-total-tokens"
-            )
+            spent = f"The budget of {tokens:,} tokens is spent ({self.usage.total:,})"
+            raise BudgetExceeded(spent, option="--max-total-tokens N")

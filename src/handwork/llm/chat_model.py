@@ -43,6 +43,12 @@ class ChatModel:
             async with self._transport.post(body.data, _remaining(request)) as answer:
                 if answer.status != 200:
                     raise await self._refused(answer)
+                if "html" in (kind := answer.headers.get("content-type", "")):
+                    raise self._source.error(
+                        ModelNotFoundError,
+                        f"the address answers with a web page ({kind}), not as a model",
+                        "check the base URL: most end in /v1",
+                    )
                 while not decoder.done and (read := await answer.read()):
                     for item in decoder.feed(read):
                         yield item

@@ -35,20 +35,25 @@ def decide(actions: Sequence[Action], *, mode: Mode, contained: bool) -> Decisio
         return Decision(verdict=Verdict.DENY, why=f"read-only mode allows reading alone, and this would {what}")
     if mode == Mode.AUTO and contained:
         return Decision(verdict=Verdict.ALLOW, why="auto mode: its effects are contained")
-    if mode == Mode.AUTO:
+    if not contained:
         return Decision(verdict=Verdict.ASK, why=f"no sandbox confines this, and it would {what}")
     return Decision(verdict=Verdict.ASK, why=f"ask mode: it would {what}")
 
 
-_VERBS = {"write": "write to", "execute": "execute something on", "network": "reach over the network"}
+_VERBS = {"write": "write to", "execute": "run something on", "network": "reach over the network"}
+_ON_ANYTHING = {"write": "write anywhere", "execute": "run a program", "network": "reach any address"}
 
 
 def _shown(actions: Sequence[Action]) -> str:
-    parts = list(
-        dict.fromkeys(f"{_VERBS.get(action.kind, action.kind)} {_plain(action.resource)}" for action in actions)
-    )
+    parts = list(dict.fromkeys(_effect(action) for action in actions))
     more = len(parts) - _SHOWN
     return ", ".join(parts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _effect(action: Action) -> str:
+    if action.resource in ("", "*") and action.kind in _ON_ANYTHING:
+        return _ON_ANYTHING[action.kind]
+    return f"{_VERBS.get(action.kind, action.kind)} {_plain(action.resource)}"
 
 
 def _plain(resource: str) -> str:

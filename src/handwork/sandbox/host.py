@@ -17,7 +17,7 @@ from handwork.schema import Notify
 
 
 class HostSandbox(SupervisedSandbox):
-    """Runs programs with all the rights of the user: announced loudly at each start."""
+    """Runs programs with all the rights of the user: announced loudly as soon as it is chosen."""
 
     name = "host"
     contained = False
@@ -34,16 +34,16 @@ class HostSandbox(SupervisedSandbox):
         super().__init__(workspace, artifacts, notify)
         self._hide, self._limit = tuple(hide), process_limit
         self._scratch = ""
+        notify(
+            "warning",
+            "NO SANDBOX (host): what the model runs can read and change everything that you can, and use the network.",
+        )
 
     def _launch(self) -> Connection:
         if sys.platform != "linux":
             raise SandboxUnavailable(
                 "The host backend runs on Linux only; on other systems use a Linux container or machine."
             )
-        self._notify(
-            "warning",
-            "NO SANDBOX (host): what the model runs can read and change everything that you can, and use the network.",
-        )
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="handwork-"))
         for name in ("home", "tmp"):
             (Path(self._scratch) / name).mkdir(mode=0o700)

@@ -47,7 +47,7 @@ def python_folders() -> list[Path]:
 def build(workspace: Path, artifacts: Path, hide: Sequence[Path], network: bool) -> Mounts:
     """The root: system and python read-only, workspace writable, home and /tmp private, `hide` masked. Paths are real ones."""
     system = _system(network)
-    plan = _Plan()
+    plan = _Plan([place for word, place in zip(system, system[2:], strict=False) if word == "--ro-bind"])
     plan.tmpfs("/tmp")
     plan.tmpfs(HOME)
     for folder in (*python_folders(), Path(sys.executable)):
@@ -63,7 +63,8 @@ def build(workspace: Path, artifacts: Path, hide: Sequence[Path], network: bool)
 class _Plan:
     """Mounts by place, so that what lies deeper is mounted later and wins."""
 
-    def __init__(self) -> None:
+    def __init__(self, system: Sequence[str]) -> None:
+        self._system = system
         self._mounts: dict[str, list[str]] = {}
         self._masks: set[str] = set()
 
@@ -100,7 +101,7 @@ class _Plan:
 
     def _covered(self, place: str) -> bool:
         shown = [name for name, how in self._mounts.items() if how[0] in ("--bind", "--ro-bind")]
-        return any(place == name or place.startswith(name + "/") for name in shown)
+        return any(place == name or place.startswith(name + "/") for name in (*self._system, *shown))
 
     def _pin(self, real: Path, workspace: Path) -> None:
         # Inside a writable workspace, a folder above a mount could be renamed and another put in its place, and the program

@@ -157,7 +157,10 @@ class RunResult:
     """The typed value of create_chat_completion, if that ended the run."""
 
     def __str__(self) -> str:
-        return "\n".join(self.steps) if self.steps else "No steps executed"
+        lines = list(self.steps or ["No steps executed"])
+        if self.status is Status.ERROR and self.detail:
+            lines.append(f"Error: {self.detail}")
+        return "\n".join(lines)
 
     def raise_for_status(self) -> Self:
         """Raise the run's error, or RunFailed unless it finished; returns itself."""

@@ -81,7 +81,10 @@ class Recorded:
             case ev.ToolCallFinished():
                 if event.details and event.call_id in self.started:
                     self.details.append((self.started[event.call_id].call.function.name, event.details))
-                if not (event.details or {}).get("interrupted"):
+                details = event.details or {}
+                if details.get("began") is False:
+                    self.started.pop(event.call_id, None)
+                if not details.get("interrupted"):
                     self.outcomes[event.call_id] = Outcome(
                         event.observation, event.is_error, details=event.details, artifacts=event.artifacts
                     )
