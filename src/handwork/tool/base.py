@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from handwork.sandbox.base import Sandbox
 from handwork.schema import JSON, Action, Artifact, Message, ToolResult
+from handwork.schema.fields import construct
 
 R = TypeVar("R")
+_UNCOPIABLE = (TypeError, ValueError, AttributeError, NotImplementedError, RuntimeError, copy.Error)
 
 
 class SaveArtifact(Protocol):
@@ -54,7 +57,8 @@ class Tool(ABC):
     """One thing that an agent can do.
 
     Subclasses set `name`, `description` and `parameters` (a JSON Schema of type object) and write `execute`. Class
-    attributes are the defaults; the constructor takes the same names.
+    attributes are the defaults; the constructor takes the same names and no others (TypeError), and every tool has a list,
+    dict or set of its own (`handwork.schema.fields`).
 
     `sandboxed` says that all effects stay in `context.sandbox`; a tool without it acts in this process, so whoever passed
     it in vouches for it.
@@ -65,12 +69,8 @@ class Tool(ABC):
     parameters: Mapping[str, JSON] = {"type": "object", "properties": {}}
     sandboxed: bool = False
 
-    def __init__(
-        self, *, name: str | None = None, description: str | None = None, parameters: Mapping[str, JSON] | None = None
-    ) -> None:
-        for field, value in (("name", name), ("description", description), ("parameters", parameters)):
-            if value is not None:
-                setattr(self, field, value)
+    def __init__(self, **fields: Any) -> None:
+        construct(self, fields)
 
     def actions(self, arguments: Mapping[str, JSON]) -> Sequence[Action]:
         """What a call with these (validated) arguments does to which resource; undeclared is the worst."""
@@ -88,6 +88,19 @@ class Tool(ABC):
 
     async def cleanup(self) -> None:
         """Free what the tool holds; called when the session closes."""
+
+    def fresh(self, memo: dict[int, Any] | None = None) -> Self:
+        """Another tool like this one that shares nothing with it, for another agent; `memo` is copy.deepcopy's.
+
+        Raises TypeError for a tool that cannot be copied.
+        """
+        try:
+            return copy.deepcopy(self, memo)
+        except _UNCOPIABLE as error:
+            raise TypeError(
+                f"The tool {self.name!r} cannot be copied ({error}), and two agents must not share one: "
+                "give it to one agent's constructor (available_tools=[…]) instead of the class"
+            ) from error
 
     @property
     def wants_context(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,8 +14,6 @@ from handwork.tool.arguments import check
 from handwork.tool.base import Tool, ToolContext
 from handwork.tool.function import NAME, as_tool
 from handwork.tool.result import normalise
-
-_UNCOPIABLE = (TypeError, ValueError, AttributeError, NotImplementedError, RuntimeError, copy.Error)
 
 
 class ToolCollection:
@@ -124,7 +121,11 @@ class ToolCollection:
         Raises TypeError for a tool that cannot be copied.
         """
         memo: dict[int, Any] = {}
-        return ToolCollection(*(_copied(tool, memo) for tool in self._tools.values()))
+        return ToolCollection(*(Tool.fresh(tool, memo) for tool in self._tools.values()))
+
+    def fresh(self) -> ToolCollection:
+        """What an agent gets of a collection that its class names: a copy."""
+        return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ToolCollection:
         return self.copy()
@@ -137,16 +138,6 @@ async def call(tool: Tool, arguments: Mapping[str, JSON], context: ToolContext |
     if context is None:
         raise ToolError(f"{tool.name} needs a ToolContext, as an agent's run gives it")
     return normalise(await tool.execute(**arguments, context=context))
-
-
-def _copied(tool: Tool, memo: dict[int, Any]) -> Tool:
-    try:
-        return copy.deepcopy(tool, memo)
-    except _UNCOPIABLE as error:
-        raise TypeError(
-            f"The tool {tool.name!r} cannot be copied ({error}), and two agents must not share one: "
-            "give it to one agent's constructor (available_tools=[…]) instead of the class"
-        ) from error
 
 
 def as_collection(tools: ToolCollection | Iterable[Any]) -> ToolCollection:

@@ -22,22 +22,25 @@ class CreateChatCompletion(Tool):
     typed value, in a resumed run too.
 
     Args:
-        response_type: any type that has a JSON Schema: str, int, a list, a union, a pydantic model, a dataclass.
+        response_type: any type that has a JSON Schema: str, int, a list, a union, a pydantic model, a dataclass; a subclass
+            may set it as its class attribute instead.
 
     Raises TypeError if the type has no JSON Schema.
     """
 
     name = "create_chat_completion"
     description = "Give your final answer, in the form that `response` asks for."
+    response_type: Any = str
 
-    def __init__(self, response_type: Any = str, **fields: Any) -> None:
+    def __init__(self, response_type: Any = ..., **fields: Any) -> None:
         super().__init__(**fields)
-        self.response_type = response_type
-        schema = json_schema_of(response_type)
+        if response_type is not ...:  # None is a type, too
+            self.response_type = response_type
+        schema = json_schema_of(self.response_type)
         shared = {name: schema.pop(name) for name in ("$defs",) if name in schema}
-        self._adapter: TypeAdapter[Any] = TypeAdapter(response_type)
+        self._adapter: TypeAdapter[Any] = TypeAdapter(self.response_type)
         schema.setdefault("description", "The answer.")
-        if "parameters" not in fields:
+        if "parameters" not in fields and type(self).parameters is Tool.parameters:
             self.parameters = {
                 "type": "object",
                 "properties": {"response": schema},

@@ -45,8 +45,9 @@ class FunctionTool(Tool):
         description: what the model reads; the docstring without its parameters by default.
         actions: what a call does, as a list or as a function of the arguments (defaults filled in); undeclared is the
             worst: execute on `*`.
+        fields: further fields of a Tool (`parameters`, `sandboxed`, a subclass's own).
 
-    Raises TypeError for what no JSON object can call: `*args`, a generator, a type without JSON Schema.
+    Raises TypeError for a name that is no field, and for what no JSON object can call: `*args`, a generator, a type without JSON Schema.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class FunctionTool(Tool):
         name: str | None = None,
         description: str | None = None,
         actions: Actions | None = None,
+        **fields: Any,
     ) -> None:
         noted: _Declaration = getattr(function, _DECLARED, None) or _Declaration()
         name = name or noted.name or _name_of(function)
@@ -69,11 +71,8 @@ class FunctionTool(Tool):
         self._actions = noted.actions if actions is None else actions
         self._is_async = _is_async(function)
         self._running: set[object] = set()
-        super().__init__(
-            name=name,
-            description=description or noted.description or text,
-            parameters=self._arguments.schema,
-        )
+        fields.setdefault("parameters", self._arguments.schema)
+        super().__init__(name=name, description=description or noted.description or text, **fields)
 
     def actions(self, arguments: Mapping[str, JSON]) -> Sequence[Action]:
         declared = self._actions
