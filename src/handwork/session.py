@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 from handwork.config import Settings, load_settings
-from handwork.errors import HandworkError, Waiting
-from handwork.events import Event, Listener, Notice
-from handwork.llm.budget import Ledger
+from handwork.errors import BudgetExceeded, HandworkError, JournalError, SessionBusy, Waiting
+from handwork.events import Event, FanOut, Listener, Notice
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.open import open_sandbox
-from handwork.schema import Approve, Artifact, Ask, Budget, Message, Mode, Question
+from handwork.schema import JSON, Approve, Artifact, Ask, Budget, Image, Mode, Question
 from handwork.store.keep import keep_open
-from handwork.store.recorded import Recorded
+from handwork.store.past import Past
 from handwork.store.sqlite import Store
 
 R = TypeVar("R")
-_SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+_SECRET_NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|PWD|PAT|CREDENTIALS?)(_|\d|$)|APIKEY|PASSWORD")
+_PATIENCE = 1.0
+"""Seconds that async listeners have to take the last events of a run or session."""
 
 
 class Session:
@@ -37,7 +38,8 @@ class Session:
         workspace: the folder that tools may change; None is the current one.
         id: a session to go on with (made if `create`); None makes a new one.
         ask, approve: the doors to the human; None means that nobody is there.
-        listeners: called with every event, in order.
+        listeners: told every event, in order.
+        past: what an earlier Session of this id knew, so that only newer events are read.
 
     Raises SessionBusy, SessionNotFound, JournalError, ConfigError.
     """
@@ -53,26 +55,29 @@ class Session:
         ask: Ask | None,
         approve: Approve | None,
         listeners: Iterable[Listener],
+        past: Past | None,
     ) -> None:
         self.settings, self.workspace, self.ask_door, self.approve_door = settings, workspace, ask, approve
         self._store = store
         self._journal = store.begin(id, workspace=str(workspace), create=create)
         self.id = self._journal.session_id
-        self.recorded = Recorded.fold(self._journal.replay(), store.get_blob)
-        self.ledger = Ledger(self.recorded.spent, self.recorded.cost)
+        self.past = self._caught_up(past)
+        self.budget = Budget()
         self.grants: set[object] = set()
         self.door = asyncio.Lock()
         """Held while a question or an approval is with the human: one at a time, in the order in which they queued."""
-        self._listeners = list(listeners)
-        self._order = asyncio.Lock()
+        self.artifacts = settings.home.artifacts / self.id
+        self._runs = False
+        self._fan_out = FanOut(self._listener_failed)
+        for listener in listeners:
+            self._fan_out.add(listener)
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self._resources: dict[str, Any] = {}
-        self._notices: list[tuple[str, str]] = []
         self._blobs: set[str] = set()
-        self._closed = False
-        self._secrets = tuple(sorted(_secrets(settings), key=len, reverse=True))
-        self.artifacts = settings.home.artifacts / self.id
+        self._secrets = _secrets(settings)
         self._sandbox: Sandbox | None = None
+        self._notices: list[tuple[str, str]] = []
+        self._closing: asyncio.Task[None] | None = None
 
     @classmethod
     def open(
@@ -85,6 +90,7 @@ class Session:
         listeners: Iterable[Listener] = (),
         *,
         create: bool = True,
+        past: Past | None = None,
     ) -> Session:
         """Open a session; see the class."""
         settings = settings or load_settings()
@@ -101,10 +107,18 @@ class Session:
                 ask=ask,
                 approve=approve,
                 listeners=listeners,
+                past=past,
             )
         except BaseException:
             store.close()
             raise
+
+    def _caught_up(self, past: Past | None) -> Past:
+        if past is None or past.session_id != self.id or past.seq > self._journal.seq:
+            past = Past(session_id=self.id)
+        for event in self._journal.replay(after=past.seq):
+            past.read(event, self._store.get_blob)
+        return past
 
     async def __aenter__(self) -> Self:
         return self
@@ -114,56 +128,39 @@ class Session:
 
     # ---- events
 
-    async def emit(self, event: Event, *, run_id: str = "", agent: str = "", parent_call: str | None = None) -> None:
-        """Stamp an event, put it into the journal's buffer, then tell the listeners, in one order for all."""
-        self._stamp(event, run_id, agent, parent_call)
-        if self._listeners:
-            async with self._order:
-                for listener in tuple(self._listeners):
-                    await self._tell(listener, event)
+    def emit(self, event: Event, *, run_id: str = "", agent: str = "", parent_call: str | None = None) -> None:
+        """Stamp an event, put it into the journal's buffer and what it says into `past`, then tell the listeners.
 
-    def _stamp(self, event: Event, run_id: str, agent: str, parent_call: str | None) -> None:
+        Never waits, so that a pair of events is closed whatever is being cancelled.
+        """
         fields = event.__dict__  # frozen for everybody else: the envelope is written once, here
         fields["session_id"], fields["run_id"], fields["agent"] = self.id, run_id, agent
         fields["parent_call"], fields["ts"] = parent_call, datetime.now(UTC).isoformat()
         if event.journaled:
             fields["seq"] = self._journal.seq + 1
             self._journal.append(event)
+            self.past.take(event)
+        self._fan_out.tell(event)
 
-    async def _tell(self, listener: Listener, event: Event) -> None:
-        try:
-            if inspect.isawaitable(waiting := listener(event)):
-                await waiting
-        except Exception as error:  # a listener is a named boundary: the run goes on without it
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-            notice = Notice(level="warning", text=f"A listener failed and was dropped: {type(error).__name__}: {error}")
-            self._stamp(notice, event.run_id, event.agent, event.parent_call)
-            for other in tuple(self._listeners):
-                await self._tell(other, notice)
+    def _listener_failed(self, listener: Listener, error: Exception) -> None:
+        self.emit(Notice(level="warning", text=f"A listener failed and was dropped: {type(error).__name__}: {error}"))
 
-    @contextmanager
-    def listening(self, listener: Listener | None) -> Iterator[None]:
+    @asynccontextmanager
+    async def listening(self, listener: Listener | None) -> AsyncIterator[None]:
         """Have a listener told every event for a while."""
-        if listener is not None:
-            self._listeners.append(listener)
+        if listener is None:
+            yield
+            return
+        self._fan_out.add(listener)
         try:
             yield
         finally:
-            if listener is not None and listener in self._listeners:
-                self._listeners.remove(listener)
+            await self._fan_out.remove(listener, _PATIENCE)
 
     @property
     def heard(self) -> bool:
         """Whether anybody listens: what is not journaled need not be made otherwise."""
-        return bool(self._listeners)
-
-    def masked(self, text: str) -> str:
-        """The text without our own keys; done once, before memory and journal."""
-        for secret in self._secrets:
-            if secret in text:
-                text = text.replace(secret, "***")
-        return text
+        return bool(self._fan_out)
 
     def notify(self, level: str, text: str) -> None:
         """How parts below events report: kept until the next gate, where it becomes a notice."""
@@ -174,26 +171,50 @@ class Session:
         if self._notices:
             pending, self._notices = self._notices, []
             for level, text in pending:
-                notice = Notice.model_validate({"level": level, "text": text})
-                await self.emit(notice, run_id=run_id, agent=agent, parent_call=parent_call)
+                notice = Notice.model_validate({"level": level, "text": self.masked(text)})
+                self.emit(notice, run_id=run_id, agent=agent, parent_call=parent_call)
         await self._journal.commit()
 
     def write_soon(self) -> None:
         """Have what was emitted written in this turn of the loop; a gate reached meanwhile shares the transaction."""
         self._journal.commit_soon()
 
-    def keep_images(self, message: Message) -> None:
-        """Put a message's pictures into the store, once each."""
-        for image in message.images:
+    def keep_images(self, images: Iterable[Image]) -> None:
+        """Put pictures into the store, once each; the events refer to them by hash."""
+        for image in images:
             if image.data and image.hash not in self._blobs:
                 self._store.put_blob(image.hash, image.data.encode())
                 self._blobs.add(image.hash)
+
+    # ---- runs
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        """One run at a time has the conversation; raises SessionBusy for a second."""
+        if self._runs:
+            raise SessionBusy(
+                f"Session {self.id}: another run of it goes on in this program; give each agent its own session"
+            )
+        self._runs = True
+        try:
+            yield
+        finally:
+            self._runs = False
+
+    def check_budget(self) -> None:
+        """Raise BudgetExceeded if nothing may be spent any more."""
+        usd, tokens, past = self.budget.usd, self.budget.tokens, self.past
+        if usd is not None and (past.cost or 0.0) >= usd:
+            raise BudgetExceeded(f"The budget of ${usd:g} is spent (${past.cost or 0.0:.4f})")
+        if tokens is not None and past.spent.total >= tokens:
+            spent = f"The budget of {tokens:,} tokens is spent ({past.spent.total:,})"
+            raise BudgetExceeded(spent, option="--max-total-tokens N")
 
     # ---- what tools reach
 
     @property
     def sandbox(self) -> Sandbox:
-        """The session's sandbox; it starts at its first use."""
+        """The session's sandbox; it starts at its first use. Raises ConfigError for a workspace that cannot be one."""
         if self._sandbox is None:
             self._sandbox = open_sandbox(
                 self.settings.sandbox,
@@ -231,7 +252,7 @@ class Session:
             number += 1
             path = self.artifacts / f"{Path(safe).stem}-{number}{Path(safe).suffix}"
         path.write_bytes(data)
-        return Artifact(path=str(path), title=title or name, media_type=media_type)
+        return Artifact(path=str(path), title=self.masked(title or name), media_type=media_type)
 
     async def ask(self, question: Question) -> str:
         """Put a question to the human; raises Waiting when nobody is there."""
@@ -240,10 +261,21 @@ class Session:
         async with self.door:
             return await self.ask_door(question)
 
-    def set_budget(self, budget: Budget | None) -> None:
-        """A new total for the whole session tree, spent money included."""
-        if budget is not None:
-            self.ledger.budget = budget
+    def masked(self, value: JSON) -> Any:
+        """A text, or the texts in a JSON value, without our own keys; done before anything is remembered, journaled or shown."""
+        if not self._secrets:
+            return value
+        match value:
+            case str():
+                for secret in self._secrets:
+                    if secret in value:
+                        value = value.replace(secret, "***")
+                return value
+            case list() | tuple():
+                return [self.masked(item) for item in value]
+            case dict():
+                return {self.masked(name): self.masked(item) for name, item in value.items()}
+        return value
 
     # ---- the end
 
@@ -252,33 +284,76 @@ class Session:
         self._closers.append(closer)
 
     async def close(self) -> None:
-        """Close all that the session holds; an error in one part never hides another and is only told."""
-        if self._closed:
-            return
-        self._closed = True
+        """Close all that the session holds; an error in one part never hides another and is only told.
+
+        Cancelling the caller does not stop the closing.
+        """
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name=f"close session {self.id}")
+        await asyncio.shield(self._closing)
+
+    @property
+    def intact(self) -> bool:
+        """Whether everything that was emitted is on disk."""
+        return not self._journal.pending
+
+    async def _close(self) -> None:
         try:
             while self._closers:
-                await self._close_one(self._closers.pop())
+                await self.close_part(self._closers.pop())
             if self._sandbox is not None:
-                await self._close_one(self._sandbox.close)
-            await self._close_one(self.gate)
+                await self.close_part(self._sandbox.close)
+            await self.close_part(self.gate)
+            await self._fan_out.close(_PATIENCE)
         finally:
             self._journal.close()
             self._store.close()
 
-    async def _close_one(self, closer: Callable[[], Awaitable[None]]) -> None:
+    async def close_part(self, closer: Callable[[], Awaitable[None]]) -> None:
+        """Close one thing; what it raises becomes a notice."""
         try:
             await closer()
+        except asyncio.CancelledError as error:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            self._not_closed(error)  # the part's own, not ours
         except Exception as error:  # one cleanup is a named boundary
-            detail = str(error) if isinstance(error, HandworkError) else f"{type(error).__name__}: {error}"
+            self._not_closed(error)
+
+    def _not_closed(self, error: BaseException) -> None:
+        detail = str(error) if isinstance(error, HandworkError) else f"{type(error).__name__}: {error}"
+        if not isinstance(error, JournalError):
             self.notify("warning", f"Closing a part of the session failed: {detail}")
 
 
-def _secrets(settings: Settings) -> set[str]:
-    """Our own keys: those of the settings, and what the environment holds under a name that says so."""
+async def uncancelled(work: Coroutine[Any, Any, R]) -> tuple[R, bool]:
+    """Do something to its end although the caller is cancelled meanwhile; returns what came of it, and whether that happened."""
+    task, cancelled = asyncio.ensure_future(work), False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+    return task.result(), cancelled
+
+
+def _secrets(settings: Settings) -> tuple[str, ...]:
+    """Our own keys: those of the settings, what the environment holds under a name that says so, passwords in its URLs."""
     keys = {llm.api_key for llm in settings.llm.values()}
-    keys |= {value for name, value in settings.environ.items() if name.upper().endswith(_SECRET_NAMES)}
-    return {key for key in keys if len(key) >= 8 and not key.startswith("env:")}
+    for name, value in settings.environ.items():
+        if _SECRET_NAMES.search(name.upper()):
+            keys.add(value)
+        elif "://" in value and "@" in value:
+            keys.add(_password_in(value))
+    kept = {key for key in keys if len(key) >= 8 and "/" not in key[:1] and not key.startswith("env:")}
+    return tuple(sorted(kept, key=len, reverse=True))
+
+
+def _password_in(url: str) -> str:
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:
+        return ""
 
 
 def _own_files(settings: Settings) -> list[Path]:

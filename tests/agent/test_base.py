@@ -148,7 +148,7 @@ async def test_messages_can_be_read_set_and_extended_and_are_journaled(settings:
         agent.messages = [*agent.messages, Message.assistant_message("set")]
         await agent.run("two")
     async with reopened(session) as again:
-        assert [m.content for m in again.recorded.messages] == [m.content for m in agent.messages]
+        assert [m.content for m in again.past.messages] == [m.content for m in agent.messages]
 
 
 async def test_a_rewritten_history_is_what_the_journal_replays_to(settings: Settings) -> None:
@@ -159,8 +159,8 @@ async def test_a_rewritten_history_is_what_the_journal_replays_to(settings: Sett
         agent.memory.messages[0] = Message.user_message("changed")
         await agent.run()
     async with reopened(session) as again:
-        assert [m.content for m in again.recorded.messages] == [m.content for m in agent.messages]
-        assert again.recorded.messages[0].content == "changed"
+        assert [m.content for m in again.past.messages] == [m.content for m in agent.messages]
+        assert again.past.messages[0].content == "changed"
 
 
 async def test_steps_that_store_the_same_again_and_again_end_as_stuck(settings: Settings) -> None:
@@ -296,6 +296,7 @@ async def test_events_come_in_nested_pairs_and_in_sequence(settings: Settings, s
         "message_added",
         *["step_started", "message_added", "step_finished"] * 3,
         "state_changed",
+        "state_changed",
         "run_finished",
     ]
     assert [event.seq for event in seen] == list(range(1, len(seen) + 1))
@@ -367,7 +368,7 @@ async def test_a_bare_run_closes_its_session_and_later_runs_reopen_the_same_id(s
     second = await agent.run("two")
     assert first.session_id == second.session_id
     async with Session.open(settings, id=first.session_id, create=False) as session:
-        assert session.recorded.runs == 2
+        assert session.past.runs == 2
 
 
 async def test_async_with_agent_keeps_one_session_over_its_runs(settings: Settings) -> None:
@@ -391,7 +392,7 @@ async def test_a_spent_budget_is_checked_over_the_whole_session(settings: Settin
     async with Session.open(settings) as session:
         agent = Counting(session=session, settings=settings, budget=Budget(tokens=10))
         await agent.run("go")
-        assert session.ledger.budget == Budget(tokens=10)
+        assert session.budget == Budget(tokens=10)
 
 
 def test_memory_holds_what_it_was_given_and_never_drops_any() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import asdict
 from typing import Any
 
 from handwork import events as ev
@@ -21,30 +20,31 @@ class Asker:
     def __init__(self) -> None:
         self._key = RequestKey()
         self._meter = TokenMeter()
+        self._told = False
+        """Whether the user knows that a budget in USD cannot be held."""
 
-    async def ask(self, run: Run, model: Model, request: sc.Request) -> sc.Reply:
+    async def ask(self, run: Run, model: Model, request: sc.Request, memory: sc.Memory) -> sc.Reply:
         """Send a request and return the reply; deltas, retries and usage become events.
 
         The request is journaled before it leaves. Raises ModelError and BudgetExceeded.
         """
-        run.session.ledger.check()
+        run.session.check_budget()
         key = self._key
-        await run.emit(
+        run.emit(
             ev.RequestSent(
                 model=model.name,
-                key=key.of(model.name, request.system, request.tools, request.messages),
+                key=key.of(model.name, request.system, request.tools, memory),
                 tail=request.tail.text if request.tail else "",
                 tools=key.tools(request.tools),
             )
         )
         await run.gate()
         reply = await _listen(run, model, request)
-        usage = reply.usage or self._guess(request, reply)
-        run.spend(usage, reply.cost_usd)
-        if run.session.ledger.blind:
-            run.session.ledger.told = True
-            await run.notice("warning", f"No price is known for {model.name}: the budget in USD cannot be held.")
-        await run.emit(ev.UsageReported(**asdict(usage), cost_usd=reply.cost_usd))
+        run.go_on()
+        run.spend(reply.usage or self._guess(request, reply), reply.cost_usd)
+        if reply.cost_usd is None and run.session.budget.usd is not None and not self._told:
+            self._told = True
+            run.notice("warning", f"No price is known for {model.name}: the budget in USD cannot be held.")
         return reply
 
     def _guess(self, request: sc.Request, reply: sc.Reply) -> sc.Usage:
@@ -62,7 +62,7 @@ async def _listen(run: Run, model: Model, request: sc.Request) -> sc.Reply:
             if isinstance(item, sc.Reply):
                 return item
             if heard or not isinstance(item, _DELTAS):
-                await run.emit(_event(item))
+                run.emit(_event(item))
     raise BrokenStreamError("the model's stream ended without a reply", provider=model.name)
 
 
@@ -94,5 +94,5 @@ def token_limit(error: BaseException | None) -> TokenLimitExceeded | None:
         if isinstance(error, TokenLimitExceeded):
             return error
         seen.add(id(error))
-        error = error.__cause__ or error.__context__
+        error = error.__cause__
     return None

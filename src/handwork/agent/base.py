@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -9,12 +10,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from handwork import events as ev
-from handwork.agent.fields import construct
 from handwork.agent.run import Run
-from handwork.agent.stream import stream_events
 from handwork.agent.stuck import StepTrace, signature
 from handwork.config import Settings, load_settings
-from handwork.errors import JournalError
+from handwork.errors import HandworkError
 from handwork.llm.base import Model
 from handwork.llm.llm import LLM
 from handwork.schema import (
@@ -29,10 +28,13 @@ from handwork.schema import (
     Role,
     RunResult,
     Status,
+    scrub,
 )
-from handwork.session import Session
+from handwork.schema.fields import construct
+from handwork.session import Session, uncancelled
+from handwork.store.past import Past
 
-_NUDGE = (
+NUDGE = (
     "You are repeating yourself without progress. Change your strategy: try another tool or other arguments, "
     "or finish with what you have."
 )
@@ -69,10 +71,13 @@ class BaseAgent(ABC):
 
     def __init__(self, **fields: Any) -> None:
         self._run: Run | None = None
+        self._living: asyncio.Task[RunResult] | None = None
+        self._stop: asyncio.Event | None = None
         self._own_session: Session | None = None
         self._session_id: str | None = None
         self._met: Session | None = None
-        self._journaled_in: str | None = None
+        self._past: Past | None = None
+        self._past_generation = 0
         construct(self, fields)
         if self.memory is None:
             self.memory = Memory()
@@ -124,16 +129,19 @@ class BaseAgent(ABC):
         """Be in a state for a while; back to the one before at the end, to ERROR after an exception."""
         if not isinstance(new_state, AgentState):
             raise ValueError(f"Invalid state: {new_state}")
-        before, self.state = self.state, new_state
+        after, self.state = self.state, new_state
         try:
             yield
         except Exception:
-            self.state = AgentState.ERROR
+            after = AgentState.ERROR
             raise
-        self.state = before
+        finally:
+            self.state = after
 
     def reset(self) -> None:
-        """Back to IDLE after an error; memory is kept."""
+        """Back to IDLE after an error; memory is kept. Raises RuntimeError while a run goes on."""
+        if self._living is not None:
+            raise RuntimeError(f"Cannot reset agent in state: {self.state.value}")
         self.state = AgentState.IDLE
 
     # ---- the run
@@ -144,66 +152,111 @@ class BaseAgent(ABC):
         Returns a RunResult for every end; raises RuntimeError if the agent is not IDLE, and re-raises the cancelling of the
         task itself after run_finished(cancelled). `listener` is told every event of this run.
         """
-        if self.state is not AgentState.IDLE:
+        await self._ending()
+        if self.state is not AgentState.IDLE or self._living is not None:
             raise RuntimeError(f"Cannot run agent from state: {self.state.value}")
-        self.state, self.current_step = AgentState.RUNNING, 0
+        request = scrub(request) if request else None
+        self.state, self.current_step, self._stop = AgentState.RUNNING, 0, asyncio.Event()
+        self._living = living = asyncio.create_task(self._live(request, listener), name=f"agent {self.name}")
+        return await self._end_of(living)
+
+    async def _end_of(self, living: asyncio.Task[RunResult]) -> RunResult:
+        """Wait for a run's own task; being cancelled asks the run to stop, and is raised when it has."""
+        cancelled: asyncio.CancelledError | None = None
+        while not living.done():
+            try:
+                await asyncio.wait({living})
+            except asyncio.CancelledError as error:
+                cancelled = error
+                self.cancel()
+        if cancelled is not None:
+            if not living.cancelled():
+                living.exception()
+            raise cancelled
+        return living.result()
+
+    async def _ending(self) -> None:
+        """Let a run that is being stopped come to its end: whoever has left a stream early may start the next at once."""
+        if self._living is not None:
+            await asyncio.sleep(0)  # the stream's own end, if it was left a moment ago
+        if self._living is not None and self._stop is not None and self._stop.is_set():
+            await asyncio.wait({self._living})
+
+    async def _live(self, request: str | None, listener: ev.Listener | None) -> RunResult:
+        """A run's own task, from opening its session to closing it."""
         try:
-            async with self._opened() as session:
-                with session.listening(listener):
-                    self._run = run = self._begin(session)
-                    return await run.drive(self._work_through(run, request), self._finish)
+            async with self._opened() as session, session.taken(), session.listening(listener):
+                run = self._run = self._begin(session)
+                return await run.drive(self._work_through(run, request), self._finish)
+        except HandworkError as error:  # there is no session to work in
+            self.state = AgentState.ERROR
+            return RunResult(status=Status.ERROR, error=error, detail=str(error))
         except BaseException:
             self.state = AgentState.IDLE
             raise
         finally:
-            self._run = None
+            self._run = self._living = None
 
-    def stream(self, request: str | None = None) -> AsyncGenerator[ev.Event, None]:
-        """Run, and yield every event of it; leaving the loop early cancels the run."""
-        return stream_events(lambda listener: self.run(request, listener=listener))
+    async def stream(self, request: str | None = None) -> AsyncGenerator[ev.Event, None]:
+        """Run, and yield every event of it; leaving the loop early cancels the run and waits for its end."""
+        queue = ev.EventQueue()
+        running = asyncio.create_task(self.run(request, listener=queue.put))
+        running.add_done_callback(lambda _: queue.finish())
+        try:
+            async for event in queue:
+                yield event
+            await running
+        finally:
+            if not running.done():
+                self.cancel()
+                await uncancelled(asyncio.wait({running}))
 
     def cancel(self) -> None:
         """End the current run as cancelled; it returns its result within two seconds."""
-        if self._run is not None:
-            self._run.cancel()
+        if self._stop is not None:
+            self._stop.set()
 
     def _begin(self, session: Session) -> Run:
         limits = session.settings.limits
-        budget = (
-            self.budget if isinstance(self.budget, Budget) or self.budget is None else Budget(usd=float(self.budget))
-        )
+        budget = self.budget if isinstance(self.budget, Budget | None) else Budget(usd=float(self.budget))
         if budget is None and (limits.budget is not None or limits.max_total_tokens is not None):
             budget = Budget(usd=limits.budget, tokens=limits.max_total_tokens)
-        session.set_budget(budget)
+        if budget is not None:
+            session.budget = budget
         timeout = limits.timeout if self.timeout is None else self.timeout
-        return Run(session, self.name, timeout=timeout, threshold=self.duplicate_threshold)
+        return Run(session, self.name, timeout=timeout, threshold=self.duplicate_threshold, stop=self._stop)
 
     async def _work_through(self, run: Run, request: str | None) -> None:
-        """A run's own task: everything that can fail or be cancelled."""
+        """All of a run that can fail or be cancelled."""
+        left_over = run.session.past.request
+        run.emit(self._run_started(run, request))
+        run.emit(ev.StateChanged(state=self.state))
         self._meet(run.session)
-        await run.emit(self._run_started(run, request))
-        await run.emit(ev.StateChanged(state=self.state))
-        await self._settle(run, request)
-        await self._journal_memory(run)
+        wanted = await self._settle(run, request or left_over)
+        for text in dict.fromkeys((left_over if request else None, wanted)):
+            if text and wanted:
+                self.memory.add_message(Message.user_message(text))
+        self._journal_memory(run)
         await run.gate()
         while self.current_step < self.max_steps and self.state is not AgentState.FINISHED:
             self.current_step += 1
             await self._one_step(run)
+            run.go_on()
         if self.state is not AgentState.FINISHED:
             run.status = Status.MAX_STEPS
             if self.current_step:
                 run.steps.append(f"Terminated: Reached max steps ({self.max_steps})")
 
     async def _one_step(self, run: Run) -> None:
-        await run.emit(ev.StepStarted(step=self.current_step))
+        run.emit(ev.StepStarted(step=self.current_step))
         before = len(self.memory.messages)
         line = ""
         try:
             line = await self.step()
             run.steps.append(f"Step {self.current_step}: {line}")
         finally:
-            await self._journal_memory(run)
-            await run.emit(ev.StepFinished(step=self.current_step, result=line))
+            self._journal_memory(run)
+            run.emit(ev.StepFinished(step=self.current_step, result=line))
         run.stuck.observe(self._trace(self.memory.messages[before:]))
         if self.state is not AgentState.FINISHED:
             if self.is_stuck():
@@ -215,22 +268,20 @@ class BaseAgent(ABC):
         return StepTrace(signature(stored))
 
     def _run_started(self, run: Run, request: str | None) -> ev.RunStarted:
-        budget = run.session.ledger.budget
-        timeout = run.session.settings.limits.timeout if self.timeout is None else self.timeout
+        budget = run.session.budget
         return ev.RunStarted(
             request=request,
             model=self._model_name(),
             workspace=str(run.session.workspace),
-            limits=Limits(max_steps=self.max_steps, timeout=timeout, usd=budget.usd, tokens=budget.tokens),
+            limits=Limits(max_steps=self.max_steps, timeout=run.timeout, usd=budget.usd, tokens=budget.tokens),
         )
 
     def _model_name(self) -> str:
         return ""
 
-    async def _settle(self, run: Run, request: str | None) -> None:
-        """Make the history valid before a run; here, only take the request in."""
-        if request:
-            self.memory.add_message(Message.user_message(request))
+    async def _settle(self, run: Run, request: str | None) -> str | None:
+        """Make the history valid before a run; returns the request, or None if it was used up."""
+        return request
 
     # ---- stuck
 
@@ -245,7 +296,7 @@ class BaseAgent(ABC):
             return
         run.stuck_steps += 1
         if run.stuck_steps == 1:
-            run.nudge = _NUDGE
+            run.nudge = NUDGE
         elif run.stuck_steps > self.duplicate_threshold:
             self._end(Status.STUCK)
 
@@ -254,54 +305,67 @@ class BaseAgent(ABC):
         if self._run is not None:
             self._run.status = status
 
-    # ---- the end of a run
-
-    async def _finish(self, run: Run, result: RunResult) -> None:
-        """The run's last event and gate; the state that the agent is left in."""
+    def _finish(self, run: Run, result: RunResult) -> None:
+        """The run's last events, and the state that the agent is left in."""
+        self._journal_memory(run)
+        if self.state is AgentState.FINISHED:
+            run.emit(ev.StateChanged(state=self.state))
+        self.state = AgentState.ERROR if result.status is Status.ERROR else AgentState.IDLE
+        run.emit(ev.StateChanged(state=self.state))
         error = result.error
-        info = ErrorInfo(type=type(error).__name__, message=str(error)) if error else None
-        after = AgentState.ERROR if result.status is Status.ERROR else AgentState.IDLE
-        try:
-            await self._journal_memory(run)
-            await run.emit(ev.StateChanged(state=after))
-            await run.emit(
-                ev.RunFinished(
-                    status=result.status,
-                    output=result.output,
-                    steps=self.current_step,
-                    usage=result.usage,
-                    cost_usd=result.cost,
-                    artifacts=result.artifacts,
-                    error=info,
-                )
+        run.emit(
+            ev.RunFinished(
+                status=result.status,
+                output=result.output,
+                steps=self.current_step,
+                usage=result.usage,
+                cost_usd=result.cost,
+                artifacts=result.artifacts,
+                error=ErrorInfo(type=type(error).__name__, message=str(error)) if error else None,
             )
-            await run.gate()
-        except JournalError as failure:
-            result.status, result.error = Status.ERROR, result.error or failure
-            after = AgentState.ERROR
-        self.state = after
+        )
 
-    async def _journal_memory(self, run: Run) -> None:
-        """Emit what memory holds and the journal does not."""
+    # ---- memory and journal
+
+    def _journal_memory(self, run: Run) -> None:
+        """Tell what memory holds and the journal does not."""
         memory = self.memory
+        if run.closed or (memory.journaled == len(memory.messages) and not memory.rewritten):
+            return
         start = memory.journaled
         if memory.rewritten:
-            await run.emit(ev.MemoryCleared())
+            run.emit(ev.MemoryCleared())
+            self._past_generation = run.session.past.generation
             start = 0
-        if start == len(memory.messages) and not memory.rewritten:
-            return
         new = memory.messages[start:]
         memory.mark()
         for message in new:
-            run.session.keep_images(message)
-            await run.emit(ev.MessageAdded(message=message))
+            run.session.keep_images(message.images)
+            run.emit(ev.MessageAdded(message=message))
+
+    def _adopt(self, past: Past) -> None:
+        """Make memory what the journal replays to, and behind it what it does not know yet."""
+        memory = self.memory
+        if past is not self._past:
+            self._past, self._past_generation = past, past.generation
+            known = len(past.messages)
+            if memory.messages[:known] == past.messages:  # our own, read anew
+                memory.mark(known)
+                return
+            memory.mark(0)
+        elif memory.rewritten or (self._past_generation, memory.journaled) == (past.generation, len(past.messages)):
+            return
+        self._past_generation = past.generation
+        memory.messages = [*past.messages, *memory.messages[memory.journaled :]]
+        memory.mark(len(past.messages))
 
     # ---- the session
 
     def _open_session(self) -> Session:
         self.settings = self.settings or load_settings()
-        session = Session.open(self.settings, self.workspace, self._session_id, self.ask, self.approve)
-        self._session_id = session.id
+        past = self._past if self._past and self._past.session_id == self._session_id else None
+        session = Session.open(self.settings, self.workspace, self._session_id, self.ask, self.approve, past=past)
+        self._session_id, self._own_session = session.id, session
         return session
 
     @asynccontextmanager
@@ -311,25 +375,20 @@ class BaseAgent(ABC):
         if session is not None:
             yield session
             return
-        self._own_session = self._open_session()
+        session = self._open_session()
         try:
-            yield self._own_session
+            yield session
         finally:
-            await self.cleanup()
+            await uncancelled(self.cleanup())
 
     def _meet(self, session: Session) -> None:
-        """At the first run on a session: take over what its journal holds, and have our parts closed with it."""
-        if session is self._met:
-            return
-        self._met = session
-        session.on_close(self._close_parts)
-        if self._journaled_in != session.id:
-            self._journaled_in, self.memory.journaled = session.id, 0
-            if not self.memory.messages:
-                self.memory.add_messages(session.recorded.messages)
-                self.memory.mark()
+        """Before a run: take over what the session's journal holds; at the first one, have our parts closed with it."""
+        if session is not self._met:
+            self._met = session
+            session.on_close(lambda: self._close_parts(session))
+        self._adopt(session.past)
 
-    async def _close_parts(self) -> None:
+    async def _close_parts(self, session: Session) -> None:
         """What the agent itself holds open (tools, servers); called when the session closes."""
         self._met = None
 
@@ -338,10 +397,12 @@ class BaseAgent(ABC):
         session, self._own_session = self._own_session, None
         if session is not None:
             await session.close()
+            if not session.intact:  # what it knew is not on disk: the next one reads what is
+                self._past = None
 
     async def __aenter__(self) -> Self:
         if self.session is None and self._own_session is None:
-            self._own_session = self._open_session()
+            self._open_session()
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pydantic_core import to_json
 
-from handwork.schema import JSON, Memory, Message, Tail
+from handwork.schema import JSON, Memory, Tail
 
 
 def tail_of(next_step_prompt: str | None, nudge: str | None) -> Tail | None:
@@ -24,8 +24,7 @@ class RequestKey:
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
-        self._seen = 0
-        self._last: Message | None = None
+        self._seen = self._generation = 0
         self._tools: tuple[Mapping[str, JSON], ...] | None = None
         self._tools_hash = ""
 
@@ -35,19 +34,15 @@ class RequestKey:
             self._tools, self._tools_hash = tools, hashlib.sha256(to_json(tools)).hexdigest()[:32]
         return self._tools_hash
 
-    def of(
-        self, model: str, system: str | None, tools: tuple[Mapping[str, JSON], ...], messages: Sequence[Message]
-    ) -> str:
-        if not self._continues(messages):
-            self._digest, self._seen = hashlib.sha256(), 0
-        for message in messages[self._seen :]:
+    def of(self, model: str, system: str | None, tools: tuple[Mapping[str, JSON], ...], memory: Memory) -> str:
+        """The key of a request with these parts."""
+        if memory.generation != self._generation:
+            self._digest, self._seen, self._generation = hashlib.sha256(), 0, memory.generation
+        for message in memory.messages[self._seen :]:
             self._digest.update(to_json(message))
-        self._seen, self._last = len(messages), messages[-1] if messages else None
+        self._seen = len(memory.messages)
         head = to_json([model, self.tools(tools), system])
         return hashlib.sha256(head + self._digest.digest()).hexdigest()[:32]
-
-    def _continues(self, messages: Sequence[Message]) -> bool:
-        return self._seen <= len(messages) and (self._seen == 0 or messages[self._seen - 1] is self._last)
 
 
 class CallIds:
@@ -55,9 +50,11 @@ class CallIds:
 
     def __init__(self) -> None:
         self._used: set[str] = set()
-        self._seen = 0
+        self._seen = self._generation = 0
 
     def unique(self, wanted: str, memory: Memory) -> str:
+        if memory.generation != self._generation:
+            self._seen, self._generation = 0, memory.generation
         for message in memory.messages[self._seen :]:
             self._used.update(call.id for call in message.tool_calls)
         self._seen = len(memory.messages)

@@ -1,14 +1,21 @@
-"""What the model sees of a result: head and tail within a limit, and where the whole text is (CONTRACT B8)."""
+"""From a tool's result to what the model sees of it: clean, masked, bounded (CONTRACT B8, B10)."""
 
 from __future__ import annotations
 
-from handwork.schema import ToolResult
+import binascii
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from handwork.schema import JSON, Image, ToolCall, ToolResult, scrub
 from handwork.session import Session
+from handwork.store.past import Outcome
 
 STEP_LIMIT = 400_000
 """Characters that all results of one step may have together when the agent sets no max_observe."""
 STEP_SHARE = 5
 """With max_observe, the results of one step have together at most this many times as much."""
+NOTE_LIMIT = 1000
+"""Characters of a tool's own note about itself, which survives the cut."""
 
 
 def limit_for(max_observe: int | None, calls: int) -> int:
@@ -17,14 +24,56 @@ def limit_for(max_observe: int | None, calls: int) -> int:
     return min(each, together // max(calls, 1))
 
 
+async def outcome_of(
+    session: Session, call: ToolCall, result: ToolResult, limit: int, *, problem: str = "", text: str = ""
+) -> Outcome:
+    """What a result comes to; `problem` are words for what the tool raised, `text` those that an override gave instead."""
+    name = call.function.name
+    shown = problem or text or success_text(name, result)
+    shown = await observe(session.masked(scrub(shown)), limit, session, name=name, call_id=call.id)
+    notes = [result.system] if result.system else []
+    images: tuple[Image, ...] = ()
+    if result.base64_image:
+        try:
+            images = (Image.from_base64(result.base64_image),)
+            session.keep_images(images)
+        except (binascii.Error, ValueError, TypeError):
+            notes.append("The tool returned an image that is none; it was left out.")
+    for note in notes:
+        shown = f"{shown}\n({session.masked(scrub(str(note)))[:NOTE_LIMIT]})"
+    return Outcome(
+        shown,
+        is_error=bool(problem or result.error),
+        images=images,
+        details=session.masked(_plain(result.details)),
+        artifacts=result.artifacts,
+    )
+
+
+def _plain(details: JSON) -> dict[str, JSON] | None:
+    """Details as JSON can hold them."""
+    if not details:
+        return None
+    try:
+        made: dict[str, JSON] = from_json(scrub(to_json(details, serialize_unknown=True).decode()))
+    except (PydanticSerializationError, ValueError, RecursionError):
+        return {"details": scrub(repr(details))[:NOTE_LIMIT]}
+    return made
+
+
 async def observe(text: str, limit: int, session: Session, *, name: str, call_id: str) -> str:
     """The text itself if it is short enough, else its head and tail around a note; the whole goes to the artifacts."""
     if len(text) <= limit:
         return text
-    artifact = await session.save_artifact(f"{name}-{call_id}.txt", text.encode(), media_type="text/plain")
-    seen_as = f"{session.sandbox.artifacts.rstrip('/')}/{artifact.path.rpartition('/')[2]}"
-    note = f"\n\n… [{len(text) - limit:,} of {len(text):,} characters are left out here; the whole text is in {seen_as}] …\n\n"
-    room = max(limit - len(note), 2)
+    try:
+        artifact = await session.save_artifact(f"{name}-{call_id}.txt", text.encode(), media_type="text/plain")
+        where = f"the whole text is in {session.sandbox.artifacts.rstrip('/')}/{artifact.path.rpartition('/')[2]}"
+    except OSError as error:
+        where = f"the whole text could not be kept: {error.strerror}"
+    note = f"\n\n… [{len(text) - limit:,} of {len(text):,} characters are left out here; {where}] …\n\n"
+    room = limit - len(note)
+    if room < limit // 2:  # so small a limit has no room for explanations
+        return text[:limit]
     head = (room + 1) // 2
     return text[:head] + note + text[-(room - head) :]
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from handwork import events as ev
 from handwork.agent.run import Run
 from handwork.policy.decide import decide
-from handwork.schema import Action, Approval, ApprovalRequest, Decision, ToolCall, Verdict
+from handwork.schema import Action, Approval, ApprovalRequest, Approve, Decision, ToolCall, Verdict
 
 
 async def denial(run: Run, call: ToolCall, actions: Sequence[Action], *, contained: bool) -> str | None:
@@ -19,16 +19,18 @@ async def denial(run: Run, call: ToolCall, actions: Sequence[Action], *, contain
         return f"Not executed: denied by the policy: {decision.why}"
     session = run.session
     grant: Hashable = (call.function.name, tuple((action.kind, action.resource) for action in actions))
-    if grant in session.grants:
-        return None
     if session.approve_door is None:
         return f"Not executed: {decision.why}, and nobody is there to approve it. Find another way, or finish."
-    approval = await _put(run, ApprovalRequest(id=call.id, call=call, actions=tuple(actions), why=decision.why))
+    async with session.door:
+        if grant in session.grants:  # asked in here: the call before may just have brought it
+            return None
+        request = ApprovalRequest(id=call.id, call=call, actions=tuple(actions), why=decision.why)
+        approval = await _put(run, request, session.approve_door)
+        if approval.decision in ("allow_session", "allow_always"):
+            session.grants.add(grant)
     if approval.decision == "deny":
         reason = f": {approval.reason}" if approval.reason else ""
         return f"Not executed: the user denied this call{reason}"
-    if approval.decision != "allow":
-        session.grants.add(grant)
     return None
 
 
@@ -39,15 +41,10 @@ def _decide(run: Run, actions: Sequence[Action], *, contained: bool) -> Decision
         return Decision(verdict=Verdict.DENY, why=f"the policy failed ({type(error).__name__}: {error})")
 
 
-async def _put(run: Run, request: ApprovalRequest) -> Approval:
-    door = run.session.approve_door
-    assert door is not None
-    async with run.session.door:
-        await run.emit(ev.ApprovalRequested(id=request.id, call=request.call, action=request.actions, why=request.why))
-        await run.gate()
-        approval = await door(request)
-        await run.emit(
-            ev.ApprovalResolved(id=request.id, decision=approval.decision, by="human", reason=approval.reason)
-        )
-        await run.gate()
+async def _put(run: Run, request: ApprovalRequest, door: Approve) -> Approval:
+    run.emit(ev.ApprovalRequested(id=request.id, call=request.call, action=request.actions, why=request.why))
+    await run.gate()
+    approval = await door(request)
+    run.emit(ev.ApprovalResolved(id=request.id, decision=approval.decision, by="human", reason=approval.reason))
+    await run.gate()
     return approval

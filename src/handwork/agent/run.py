@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Literal
 
 from handwork import events as ev
 from handwork.agent.stuck import StuckDetector
 from handwork.errors import BudgetExceeded, Waiting
 from handwork.schema import Artifact, Message, RunResult, Status, Usage
-from handwork.session import Session
+from handwork.session import Session, uncancelled
 
 Level = Literal["info", "warning", "error"]
 _GRACE = 1.5
@@ -22,17 +22,26 @@ _GRACE = 1.5
 class Run:
     """What belongs to one run and to nothing else; `emit` puts the run's name on events.
 
-    `deadline` is on the event loop's clock; `nudge` is text for the next request only; `answer` is what a tool gave as the
-    final answer, `beside` the text next to the call that ended the run.
+    A run is open, then `closing` (nothing new may begin: a gate raises CancelledError), then `closed` (nothing is told any more),
+    whatever its work does meanwhile. `deadline` is on the event loop's clock; `nudge` is text for the next request only;
+    `answer` is what a tool gave as the final answer, `beside` the text next to the call that ended the run.
     """
 
-    def __init__(self, session: Session, agent: str, *, timeout: float | None, threshold: int) -> None:
+    def __init__(
+        self, session: Session, agent: str, *, timeout: float | None, threshold: int, stop: asyncio.Event | None = None
+    ) -> None:
         self.session, self.agent = session, agent
         self.id = secrets.token_hex(6)
         self.began = time.monotonic()
+        self.timeout = timeout
         self.deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        self.stop = stop or asyncio.Event()
+        """Set when somebody asked the run to end as cancelled."""
+        self.closing = self.closed = False
         self.stuck = StuckDetector(threshold)
-        self.stuck_steps = 0
+        self.stuck_steps = self.empty_replies = 0
+        self.corrected = False
+        self.finish_reason = "stop"
         self.steps: list[str] = []
         self.usage = Usage()
         self._costs: list[float | None] = []
@@ -45,51 +54,48 @@ class Run:
         self.artifacts: list[Artifact] = []
         self.history: Sequence[Message] = ()
         """The conversation as tools see it."""
-        self._stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when somebody asked the run to stop."""
+        self.answers: dict[str, str] = {}
+        """A human's answers that came with the run, by the question's id."""
 
     # ---- from its beginning to its end
 
-    async def drive(
-        self, work: Coroutine[Any, Any, None], finish: Callable[[Run, RunResult], Awaitable[None]]
-    ) -> RunResult:
-        """Do the work as a task of its own until it is done, cancel() is called or the time is over; then `finish` the result.
+    async def drive(self, work: Coroutine[Any, Any, None], finish: Callable[[Run, RunResult], None]) -> RunResult:
+        """Do the work as a task of its own until it is done, `stop` is set or the time is over; then `finish` and the last gate.
 
-        An exception of the work becomes the result's error. Cancelling the caller stops the work as cancel() does, and is raised
-        again after `finish`.
+        An exception of the work becomes the result's error. Being cancelled stops the work, and is no error here: the caller
+        that waits for this knows whether it was.
         """
         task = asyncio.create_task(work, name=f"run {self.id}")
-        outer: asyncio.CancelledError | None = None
-        try:
-            await self._wait_for(task)
-        except asyncio.CancelledError as cancelled:
-            outer = cancelled
-            await self._end(task)
+        await self._until_over(task)
+        self.closing = True
         result = self._result(task)
-        await asyncio.shield(finish(self, result))
-        if outer is not None:
-            raise outer
+        finish(self, result)
+        self.closed = True
+        try:
+            await uncancelled(self.session.gate(run_id=self.id, agent=self.agent))
+        except Exception as error:  # the run is over; that its end is not on disk is its last error
+            result.status, result.error, result.detail = Status.ERROR, result.error or error, str(error)
         return result
 
-    def cancel(self) -> None:
-        """Ask the run to end as cancelled."""
-        if not self._stop.done():
-            self._stop.set_result(None)
-
-    async def _wait_for(self, task: asyncio.Task[None]) -> None:
-        left = None if self.deadline is None else self.deadline - asyncio.get_running_loop().time()
-        await asyncio.wait({task, self._stop}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+    async def _until_over(self, task: asyncio.Task[None]) -> None:
+        stopped = asyncio.create_task(self.stop.wait())
+        try:
+            left = None if self.deadline is None else self.deadline - asyncio.get_running_loop().time()
+            await asyncio.wait({task, stopped}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self.stop.set()
+        finally:
+            stopped.cancel()
         if task.done():
             return
-        if not self._stop.done():
+        if not self.stop.is_set():
             self.status = Status.TIMEOUT
-        await self._end(task)
-
-    async def _end(self, task: asyncio.Task[None]) -> None:
+        self.closing = True
         task.cancel()
-        _, pending = await asyncio.wait({task}, timeout=_GRACE)
+        (_, pending), _ = await uncancelled(asyncio.wait({task}, timeout=_GRACE))
         if pending:
             self.session.notify("warning", "A tool ignored the request to stop and was left behind.")
+            task.add_done_callback(_forget)
 
     def _result(self, task: asyncio.Task[None]) -> RunResult:
         error = task.exception() if task.done() and not task.cancelled() else None
@@ -124,19 +130,39 @@ class Run:
 
     # ---- what it tells and counts
 
-    async def emit(self, event: ev.Event) -> None:
-        await self.session.emit(event, run_id=self.id, agent=self.agent)
+    def emit(self, event: ev.Event) -> None:
+        """Tell an event of this run; after its end nothing is told any more."""
+        if not self.closed:
+            self.session.emit(event, run_id=self.id, agent=self.agent)
 
-    async def notice(self, level: Level, text: str) -> None:
-        await self.emit(ev.Notice(level=level, text=text))
+    def notice(self, level: Level, text: str) -> None:
+        self.emit(ev.Notice(level=level, text=text))
 
     async def gate(self) -> None:
+        """What was told is on disk when this returns. Raises CancelledError once the run is being ended, and JournalError."""
+        self.go_on()
         await self.session.gate(run_id=self.id, agent=self.agent)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Raise CancelledError if the run is being ended: whoever swallowed the first one gets another."""
+        if self.closing:
+            raise asyncio.CancelledError(f"run {self.id} is over")
 
     def spend(self, usage: Usage, cost: float | None) -> None:
+        """Count one request's tokens and USD (None: unknown), and tell them."""
         self.usage += usage
         self._costs.append(cost)
-        self.session.ledger.add(usage, cost)
+        self.emit(
+            ev.UsageReported(
+                input=usage.input,
+                cached=usage.cached,
+                written=usage.written,
+                output=usage.output,
+                reasoning=usage.reasoning,
+                cost_usd=cost,
+            )
+        )
 
     @property
     def cost(self) -> float | None:
@@ -148,3 +174,9 @@ class Run:
     def output(self) -> str:
         """The answer so far (CONTRACT A14)."""
         return next((text for text in (self.answer, self.beside, self.last_text) if text), "")
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    """Take note of what a task that was left behind ended with, so that nobody reports it as unseen."""
+    if not task.cancelled():
+        task.exception()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from handwork.policy.conflicts import conflicts
 from handwork.schema import Action, ToolCall
@@ -12,69 +13,85 @@ from handwork.schema import Action, ToolCall
 
 @dataclass(slots=True)
 class Prepared:
-    """A call, what it does, and whether it must be alone: one that ends the run or asks the human."""
+    """A call, what it does, and whether it must be alone: one that ends the run or asks the human.
+
+    `idle` calls do nothing (they were not understood): they wait for nobody.
+    """
 
     call: ToolCall
-    actions: Sequence[Action]
-    alone: bool
+    actions: Sequence[Action] = ()
+    alone: bool = False
+    idle: bool = False
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-async def run_in_order(
-    calls: Sequence[Prepared],
-    perform: Callable[[Prepared, Callable[[], Awaitable[None]]], Awaitable[None]],
-    goes_on: Callable[[], bool],
-) -> None:
-    """Run calls together unless they conflict; `perform(call, turn)` awaits `turn()` right before the effect.
+class Performer(Protocol):
+    """Who runs the calls that a schedule orders."""
 
-    A call that must be alone waits for all before it, and nothing after it starts before it is done. When `goes_on()`
-    is false, nothing more is started. Cancelling this cancels the calls that run and waits for them.
+    async def permit(self, call: ToolCall) -> None:
+        """Settle whether a call may run; called in the order of the calls, before they wait for each other."""
+
+    async def perform(self, call: ToolCall) -> None:
+        """Run a call."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether anything new may be started."""
+
+
+async def run_in_order(calls: Sequence[Prepared], performer: Performer) -> None:
+    """Run calls together unless they conflict.
+
+    A call that must be alone waits for all before it, and nothing after it starts before it is done. What one call raises
+    lets those that run come to their end, starts nothing new, and is raised then.
     """
     batch: list[Prepared] = []
     for prepared in calls:
-        if prepared.alone and batch:
-            await _run_batch(batch, perform)
-            batch = []
-        batch.append(prepared)
         if prepared.alone:
-            if goes_on():
-                await _run_batch(batch, perform)
+            await _run_batch(batch, performer)
+            await _run_batch([prepared], performer)
             batch = []
-        if not goes_on():
-            return
-    if batch and goes_on():
-        await _run_batch(batch, perform)
+        else:
+            batch.append(prepared)
+    await _run_batch(batch, performer)
 
 
-async def _run_batch(
-    batch: Sequence[Prepared], perform: Callable[[Prepared, Callable[[], Awaitable[None]]], Awaitable[None]]
-) -> None:
-    if len(batch) == 1:  # the usual case needs no task of its own
-        await perform(batch[0], _at_once)
-        return
+async def _run_batch(batch: Sequence[Prepared], performer: Performer) -> None:
+    failures: list[BaseException] = []
 
-    async def one(index: int) -> None:
-        prepared = batch[index]
-        before = [other for other in batch[:index] if conflicts(other.actions, prepared.actions)]
-
-        async def turn() -> None:
+    async def one(prepared: Prepared, before: Sequence[Prepared]) -> None:
+        try:
+            await performer.permit(prepared.call)
             for other in before:
                 await other.done.wait()
-
-        try:
-            await perform(prepared, turn)
+            if performer.goes_on and not failures:
+                await performer.perform(prepared.call)
+        except Exception as error:  # noted for the others, and raised when they are done
+            failures.append(error)
         finally:
             prepared.done.set()
 
-    tasks = [asyncio.create_task(one(index)) for index in range(len(batch))]
+    if len(batch) == 1:  # the usual case needs no task of its own
+        await one(batch[0], ())
+    elif batch:
+        await _together([one(prepared, _in_the_way(batch, index)) for index, prepared in enumerate(batch)])
+    if failures:
+        raise failures[0]
+
+
+def _in_the_way(batch: Sequence[Prepared], index: int) -> list[Prepared]:
+    mine = batch[index]
+    if mine.idle:
+        return []
+    return [other for other in batch[:index] if not other.idle and conflicts(other.actions, mine.actions)]
+
+
+async def _together(work: Sequence[Awaitable[None]]) -> None:
+    tasks = [asyncio.ensure_future(one) for one in work]
     try:
         await asyncio.gather(*tasks)
-    except BaseException:
+    except asyncio.CancelledError:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
         raise
-
-
-async def _at_once() -> None:
-    return None

@@ -1,15 +1,17 @@
-"""Making a history valid before a run: every call gets its result (CONTRACT A14)."""
+"""Making a history valid before a run: every call gets its result, every result has its call (CONTRACT A14)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from handwork import events as ev
-from handwork.agent.execution import Execution
+from handwork.agent.questions import put
 from handwork.agent.run import Run
+from handwork.errors import Waiting
 from handwork.schema import Memory, Message, Question, Role, ToolCall
-from handwork.store.recorded import Outcome
+from handwork.store.past import Outcome
 
 _UNKNOWN = "Outcome unknown: the call had started when the run was interrupted; check what it did before you repeat it"
 _SKIPPED = "Outcome unknown: the call was interrupted, and the user chose not to run it again"
@@ -21,55 +23,100 @@ class Settles(Protocol):
 
     memory: Memory
 
-    async def complete(self, run: Run, calls: Sequence[ToolCall], at: int | None = None) -> str: ...
+    async def complete(
+        self, run: Run, calls: Sequence[ToolCall], given: dict[str, Outcome], at: int | None = None
+    ) -> str: ...
 
 
-def unanswered(messages: Sequence[Message]) -> Iterator[tuple[int, tuple[ToolCall, ...]]]:
-    """For each assistant message with calls that lack a result, newest first: where the results belong, and the calls."""
-    answered: set[str] = set()
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        if message.role is Role.TOOL and message.tool_call_id:
-            answered.add(message.tool_call_id)
-        missing = tuple(call for call in message.tool_calls if call.id not in answered)
-        if missing:
-            end = index + 1
-            while end < len(messages) and messages[end].role is Role.TOOL:
-                end += 1
-            yield end, missing
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """Calls that lack a result; `end` is where their results belong, `newest` whether no assistant spoke after them."""
+
+    end: int
+    calls: tuple[ToolCall, ...]
+    newest: bool
 
 
-async def settle(agent: Settles, execution: Execution, run: Run, request: str | None) -> str | None:
+async def settle(agent: Settles, run: Run, request: str | None) -> str | None:
     """Answer every open call; returns the request, or None if it was the answer to a waiting question.
 
-    The last turn's calls: one that never started runs now, one that started is repeated only if all its actions are
-    repeatable, else the human decides. Calls of older turns, which other requests have passed by, are only answered.
+    Of the newest turn, a call that never started runs now, one that started is repeated only if all its actions are
+    repeatable, else the human decides. Calls of older turns, which requests have passed by, are only answered.
     """
-    open_turns = list(unanswered(agent.memory.messages))
-    if not open_turns:
-        execution.pending = None
-        return request
-    for _, calls in open_turns[1:]:
-        for call in calls:
-            execution.outcomes.setdefault(call.id, Outcome(_LOST, is_error=True))
-    if execution.pending is not None and request and any(c.id == execution.pending.call_id for c in open_turns[0][1]):
-        execution.given_answer, request = request, None
-    for at, calls in open_turns:
-        await _decide_started(execution, run, calls)
-        last = at == len(agent.memory.messages)
-        await agent.complete(run, calls, None if last else at)
-    await run.emit(ev.RunResumed(settled=tuple(call.id for _, calls in reversed(open_turns) for call in calls)))
+    _adopt_orphans(agent.memory)
+    settled: list[str] = []
+    while (turn := _first_open(agent.memory.messages)) is not None:
+        given: dict[str, Outcome] = {}
+        if turn.newest:
+            request = _answering(run, turn, request)
+            given = await _decided(run, turn.calls)
+        else:
+            given = {call.id: _recorded(run, call) or Outcome(_LOST, is_error=True) for call in turn.calls}
+        last = turn.end == len(agent.memory.messages)
+        await agent.complete(run, turn.calls, given, None if last else turn.end)
+        settled += [call.id for call in turn.calls]
+    if settled:
+        run.emit(ev.RunResumed(settled=tuple(settled)))
     return request
 
 
-async def _decide_started(execution: Execution, run: Run, calls: Sequence[ToolCall]) -> None:
-    for call in calls:
-        actions = execution.started.pop(call.id, None)
-        if call.id in execution.outcomes or actions is None or all(action.repeatable for action in actions):
+def _first_open(messages: Sequence[Message]) -> OpenTurn | None:
+    """The oldest turn with calls whose results do not follow it."""
+    for index, message in enumerate(messages):
+        if not message.tool_calls:
             continue
-        decision = await _ask_human(run, call)
-        if decision is not None:
-            execution.outcomes[call.id] = decision
+        end, answered = index + 1, set()
+        while end < len(messages) and messages[end].role is Role.TOOL:
+            answered.add(messages[end].tool_call_id)
+            end += 1
+        missing = tuple(call for call in message.tool_calls if call.id not in answered)
+        if missing:
+            return OpenTurn(end, missing, all(later.role is not Role.ASSISTANT for later in messages[end:]))
+    return None
+
+
+def _adopt_orphans(memory: Memory) -> None:
+    """Results that do not follow their call, and second ones, become words of the user: no provider takes them otherwise."""
+    expected: set[str] = set()
+    for index, message in enumerate(memory.messages):
+        if message.role is Role.TOOL:
+            if message.tool_call_id in expected:
+                expected.discard(message.tool_call_id)
+                continue
+            text = f"Result of an earlier call of {message.name or 'a tool'}:\n{message.content or ''}"
+            memory.messages[index] = Message(role=Role.USER, content=text, images=message.images)
+        expected = {call.id for call in message.tool_calls} if message.role is not Role.TOOL else expected
+
+
+def _answering(run: Run, turn: OpenTurn, request: str | None) -> str | None:
+    """Take the request for the answer to the question that a call of this turn waits with, if there is one."""
+    open_questions = run.session.past.questions
+    waiting = next((call.id for call in turn.calls if call.id in open_questions), None)
+    if waiting is None or request is None:
+        return request
+    run.answers[waiting] = request
+    return None
+
+
+def _recorded(run: Run, call: ToolCall) -> Outcome | None:
+    record = run.session.past.record_of(call)
+    return record.outcome if record else None
+
+
+async def _decided(run: Run, calls: Sequence[ToolCall]) -> dict[str, Outcome]:
+    """The outcomes that are known or decided upon; calls without one run."""
+    given: dict[str, Outcome] = {}
+    for call in calls:
+        record = run.session.past.record_of(call)
+        if record is None:
+            continue
+        if record.outcome is not None:
+            given[call.id] = record.outcome
+        elif not all(action.repeatable for action in record.actions):
+            decision = await _ask_human(run, call)
+            if decision is not None:
+                given[call.id] = decision
+    return given
 
 
 async def _ask_human(run: Run, call: ToolCall) -> Outcome | None:
@@ -81,10 +128,10 @@ async def _ask_human(run: Run, call: ToolCall) -> Outcome | None:
         f"The call {shown} had started when the run was interrupted, and what came of it is unknown. "
         "Answer 'run' to run it again, 'skip' to leave it, or say what came of it."
     )
-    question = Question(id=f"{call.id}-outcome", text=text, call_id=call.id)
-    await run.emit(ev.QuestionAsked(id=question.id, question=question))
-    answer = (await run.session.ask(question)).strip()
-    await run.emit(ev.QuestionAnswered(id=question.id, answer=answer))
+    try:
+        answer = (await put(run, Question(id=f"{call.id}-outcome", text=text, call_id=call.id))).strip()
+    except Waiting:  # nobody was at the door after all
+        return Outcome(_UNKNOWN, is_error=True)
     match answer.lower():
         case "run":
             return None

@@ -15,7 +15,8 @@ PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class StepTrace:
-    """What one step did: `signature` is None if it stored nothing or waited, `faults` the kinds of its calls' errors."""
+    """What one step did: `signature` is None if it stored nothing or waited; `faults` are the kinds of its calls' errors, if all
+    of its calls failed."""
 
     signature: Hashable
     faults: frozenset[Hashable] = frozenset()
@@ -31,7 +32,7 @@ def _part(message: Message) -> Hashable:
     if message.role is Role.ASSISTANT:
         calls = tuple((call.function.name, _canonical(call.function.arguments)) for call in message.tool_calls)
         return (message.role, message.content, calls)
-    return (message.role, message.content, message.name)
+    return (message.role, message.content, message.name, tuple(image.hash for image in message.images))
 
 
 def _canonical(arguments: str) -> str:

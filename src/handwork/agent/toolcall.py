@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from handwork.agent.asking import Asker, token_limit
+from handwork.agent.base import NUDGE
 from handwork.agent.context import CallIds, tail_of
-from handwork.agent.execution import Execution
-from handwork.agent.observe import limit_for, observe
+from handwork.agent.observe import limit_for
 from handwork.agent.react import ReActAgent
 from handwork.agent.run import Run
-from handwork.agent.schedule import Prepared, run_in_order
+from handwork.agent.schedule import run_in_order
 from handwork.agent.settling import settle
 from handwork.agent.stuck import PATIENCE, StepTrace, signature
+from handwork.agent.turn import ENDED, Turn
 from handwork.errors import TokenLimitExceeded
 from handwork.llm.base import Model
 from handwork.schema import (
@@ -29,20 +31,21 @@ from handwork.schema import (
     ToolResult,
 )
 from handwork.session import Session
-from handwork.store.recorded import Outcome
-from handwork.tool.collection import ToolCollection
+from handwork.store.past import Outcome
+from handwork.tool.collection import ToolCollection, as_collection
 from handwork.tool.create_chat_completion import CreateChatCompletion
+from handwork.tool.result import as_text
 from handwork.tool.terminate import Terminate
 
 _CUT_TEXT = "Your last answer was cut off by the token limit. Go on from where it stopped, or answer more briefly."
-_EMPTY = "Your last answer was empty. Call a tool, or answer in text."
+_EMPTY = f"Your last answer was empty. Call a tool, or answer in text. {NUDGE}"
 _CALL_A_TOOL = "Answer with a tool call; plain text is not accepted here."
 _EMPTY_ENDS = 3
 """So many replies in a row with neither text nor calls end the run as stuck."""
 
 
-class _CallsRequired(ValueError):
-    """tool_choice is REQUIRED and the model called nothing."""
+class _CallsRequired(Exception):
+    """tool_choice is REQUIRED and the model called nothing, once already."""
 
 
 class ToolCallAgent(ReActAgent):
@@ -63,21 +66,20 @@ class ToolCallAgent(ReActAgent):
     max_observe: int | None = None
     text_ends_run: bool = True
 
-    def initialize_agent(self) -> None:
-        super().initialize_agent()
-        if not isinstance(self.available_tools, ToolCollection):
-            self.available_tools = ToolCollection(*self.available_tools)
-        try:
-            self.tool_choices = ToolChoice(self.tool_choices)
-        except ValueError:
-            raise ValueError(f"Invalid tool_choice: {self.tool_choices}") from None
+    def __init__(self, **fields: Any) -> None:
         self._asker, self._ids = Asker(), CallIds()
-        self._execution = Execution()
-        self._finish_reason = "stop"
-        self._empty_replies = 0
-        self._corrected = False
+        self._turn: Turn | None = None
         self._direct: Run | None = None
-        self._outcomes_of_step: list[Outcome] = []
+        super().__init__(**fields)
+        self.available_tools = as_collection(self.available_tools)
+        self.tool_choices = _tool_choice(self.tool_choices)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "available_tools":
+            value = as_collection(value)
+        elif name == "tool_choices":
+            value = _tool_choice(value)
+        super().__setattr__(name, value)
 
     # ---- think
 
@@ -90,10 +92,10 @@ class ToolCallAgent(ReActAgent):
             if (limit := token_limit(error)) is None:
                 raise
             return self._give_up(limit)
-        return await self._take(run, reply)
+        return self._take(run, reply)
 
     async def _ask(self, run: Run) -> Reply:
-        await self._journal_memory(run)
+        self._journal_memory(run)
         request = Request(
             messages=self.memory.messages,
             system=self._filled(self.system_prompt, run.session),
@@ -103,12 +105,7 @@ class ToolCallAgent(ReActAgent):
             deadline=run.deadline,
         )
         run.nudge = None
-        return await self._asker.ask(run, self._model, request)
-
-    @property
-    def ended(self) -> bool:
-        """Whether a call has ended the run: nothing more is started."""
-        return self.state is AgentState.FINISHED
+        return await self._asker.ask(run, self._model, request, self.memory)
 
     @property
     def _model(self) -> Model:
@@ -129,24 +126,23 @@ class ToolCallAgent(ReActAgent):
         self._end(Status.TOKEN_LIMIT)
         return False
 
-    async def _take(self, run: Run, reply: Reply) -> bool:
+    def _take(self, run: Run, reply: Reply) -> bool:
         """Store a reply; True if there is something to act on."""
         calls = reply.tool_calls
         if calls and self.tool_choices is ToolChoice.NONE:
-            await run.notice("warning", "The model called tools although none were allowed; the calls were ignored.")
+            run.notice("warning", "The model called tools although none were allowed; the calls were ignored.")
             calls = ()
         content = reply.content if reply.content and reply.content.strip() else None
-        required = self.tool_choices is ToolChoice.REQUIRED
         if not calls and content is None:
             self._note_empty(run)
-            return required
-        self._empty_replies = 0
+            return self.tool_choices is ToolChoice.REQUIRED
+        run.empty_replies = 0
         message = replace(reply, content=content, tool_calls=self._unique(calls)).to_message()
         self.memory.add_message(message)
         self.tool_calls = list(message.tool_calls)
-        self._finish_reason = reply.finish_reason
+        run.finish_reason = reply.finish_reason
         run.last_text = content or run.last_text
-        await self._journal_memory(run)
+        self._journal_memory(run)
         return True
 
     def _unique(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
@@ -154,64 +150,70 @@ class ToolCallAgent(ReActAgent):
         return tuple(call if call.id == id else replace(call, id=id) for call, id in unique)
 
     def _note_empty(self, run: Run) -> None:
-        self._empty_replies += 1
+        run.empty_replies += 1
         run.nudge = _EMPTY
-        if self._empty_replies >= _EMPTY_ENDS:
+        if run.empty_replies >= _EMPTY_ENDS:
             self._end(Status.STUCK)
 
     # ---- act
 
     async def step(self) -> str:
+        run = self._current()
         try:
             line = await super().step()
-        except _CallsRequired as error:
-            if self._corrected:
-                raise
-            self._corrected = True
-            self._current().nudge = _CALL_A_TOOL
-            return f"Error: {error}"
-        self._corrected = False
+        except _CallsRequired:
+            if run.corrected:
+                raise ValueError("Tool calls required but none provided") from None
+            run.corrected, run.nudge = True, _CALL_A_TOOL
+            return "Error: Tool calls required but none provided"
+        run.corrected = False
         return line
 
     async def act(self) -> str:
         if self.tool_calls:
-            return await self.complete(self._current(), self.tool_calls)
+            return await self.complete(self._current(), self.tool_calls, {})
         if self.tool_choices is ToolChoice.REQUIRED:
             raise _CallsRequired("Tool calls required but none provided")
         last = self.memory.messages[-1] if self.memory.messages else None
         if last is None or not last.content:
             return "No content or commands to execute"
         if self.text_ends_run and last.role is Role.ASSISTANT:
-            if self._finish_reason == "length":
-                self._current().nudge = _CUT_TEXT
+            run = self._current()
+            if run.finish_reason == "length":
+                run.nudge = _CUT_TEXT
             else:
                 self.state = AgentState.FINISHED
         return last.content
 
-    async def complete(self, run: Run, calls: Sequence[ToolCall], at: int | None = None) -> str:
-        """Run the calls that have no outcome yet, then give each its tool message, in order; at the end of memory, or at `at`."""
-        execution = self._execution
-        execution.limit = limit_for(self.max_observe, len(calls))
-        execution.cut = self._was_cut(calls)
-        todo = [
-            await execution.prepare(run, call, self.available_tools, self._is_special_tool)
-            for call in calls
-            if call.id not in execution.outcomes
-        ]
-        await run_in_order(todo, self._perform, lambda: not self.ended)
-        outcomes = [execution.take(call.id) for call in calls]
+    async def complete(
+        self, run: Run, calls: Sequence[ToolCall], given: dict[str, Outcome], at: int | None = None
+    ) -> str:
+        """Run the calls whose outcome is not given, then give each its tool message, in order: at the end of memory, or at `at`."""
+        turn = self._turn = Turn(
+            run, self, calls, limit=limit_for(self.max_observe, len(calls)), cut=self._was_cut(calls)
+        )
+        await run_in_order([await turn.prepared(call) for call in calls if call.id not in given], turn)
+        for call in calls:
+            if (known := given.get(call.id)) is not None:
+                await self._take_known(call, known)
+        outcomes = [given.get(call.id) or turn.outcomes.get(call.id) or ENDED for call in calls]
         messages = [_tool_message(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)]
-        messages += [
-            _image_message(call, outcome) for call, outcome in zip(calls, outcomes, strict=True) if outcome.images
-        ]
+        for call, outcome in zip(calls, outcomes, strict=True):
+            messages += _image_messages(call, outcome)
+            run.artifacts += outcome.artifacts
         if at is None:
             self.memory.add_messages(messages)
         else:
             self.memory.messages[at:at] = messages
-        for outcome in outcomes:
-            run.artifacts += outcome.artifacts
-        self._outcomes_of_step = outcomes
+        self._journal_memory(run)
         return "\n\n".join(outcome.observation for outcome in outcomes)
+
+    async def _take_known(self, call: ToolCall, outcome: Outcome) -> None:
+        """What an outcome of an earlier run means for this one: it may have been the answer, or the end."""
+        result = ToolResult(output=outcome.observation, details=outcome.details)
+        if outcome.is_error:
+            result = ToolResult(error=outcome.observation, details=outcome.details)
+        await self.handle_result(call.function.name, result, _arguments(call))
 
     def _was_cut(self, calls: Sequence[ToolCall]) -> bool:
         ids = {call.id for call in calls}
@@ -220,35 +222,28 @@ class ToolCallAgent(ReActAgent):
                 return message.finish_reason == "length"
         return False
 
-    async def _perform(self, prepared: Prepared, turn: Callable[[], Awaitable[None]]) -> None:
-        call = prepared.call
-        self._execution.turns[call.id] = turn
-        text = await self.execute_tool(call)
-        if call.id not in self._execution.outcomes:  # execute_tool was overridden: its text is all there is
-            seen = await observe(
-                text, self._execution.limit, self._current().session, name=call.function.name, call_id=call.id
-            )
-            self._execution.outcomes[call.id] = Outcome(seen)
-
     async def execute_tool(self, command: ToolCall) -> str:
         """Run one call: name, arguments, policy, effect, special tool; returns what the model sees and never raises for
         the model's faults."""
-        run = self._current()
-        if run is self._direct:
-            self._execution.limit = limit_for(self.max_observe, 1)
-        return await self._execution.execute(run, command, self.available_tools, self)
+        turn = self._turn
+        if turn is None or turn.run is not self._current() or command not in turn.calls:
+            turn = Turn(self._current(), self, [command], limit=limit_for(self.max_observe, 1), cut=False)
+        return await turn.execute(command)
 
     async def handle_result(self, name: str, result: ToolResult, arguments: dict[str, Any]) -> None:
         """What follows an executed call: the hooks, once."""
         tool = self.available_tools.get_tool(name)
         if isinstance(tool, CreateChatCompletion) and result.details and not result.error:
             run = self._current()
-            run.answer, run.value = str(result), tool.value(result.details)
+            run.value = tool.value(result.details)
+            run.answer = as_text(run.value)
         await self._handle_special_tool(name, result, arguments=arguments)
 
     async def _handle_special_tool(self, name: str, result: Any, **kwargs: Any) -> None:
         """Called once after each executed call; a special tool that should finish the run sets FINISHED."""
-        if not self._is_special_tool(name) or not self._should_finish_execution(name=name, result=result, **kwargs):
+        if not self._is_special_tool(name) or result.error:
+            return
+        if not self._should_finish_execution(name=name, result=result, **kwargs):
             return
         failed = (kwargs.get("arguments") or {}).get("status") == "failure"
         last = next((m for m in reversed(self.memory.messages) if m.role is Role.ASSISTANT), None)
@@ -262,37 +257,54 @@ class ToolCallAgent(ReActAgent):
     def _is_special_tool(self, name: str) -> bool:
         return name.lower() in (special.lower() for special in self.special_tool_names)
 
+    @property
+    def ended(self) -> bool:
+        """Whether a call has ended the run: nothing more is started."""
+        return self.state is AgentState.FINISHED
+
     # ---- around the run
 
     def _trace(self, stored: Sequence[Message]) -> StepTrace:
-        outcomes = self._outcomes_of_step
-        self._outcomes_of_step = []
-        waited = any(outcome.seconds >= PATIENCE for outcome in outcomes)
-        faults = frozenset(outcome.fault for outcome in outcomes if outcome.fault)
-        return StepTrace(None if waited else signature(stored), frozenset() if waited else faults)
+        turn, self._turn = self._turn, None
+        if turn is None:
+            return super()._trace(stored)
+        if turn.waited >= PATIENCE:
+            return StepTrace(None)
+        all_failed = len(turn.faults) == len(turn.calls)
+        return StepTrace(signature(stored), frozenset(turn.faults.values()) if all_failed else frozenset())
 
-    async def _settle(self, run: Run, request: str | None) -> None:
-        request = await settle(self, self._execution, run, request)
-        if request and self.state is AgentState.FINISHED:  # an old call ended the old run, not this one
-            self.state, run.status, run.beside = AgentState.RUNNING, None, None
-        await super()._settle(run, request)
+    async def _settle(self, run: Run, request: str | None) -> str | None:
+        request = await settle(self, run, request)
+        self._turn = None
+        if request:  # what old calls ended or answered was the old run
+            run.status = run.beside = run.answer = run.value = None
+            self.state = AgentState.RUNNING
+        return request
 
     def _meet(self, session: Session) -> None:
-        if session is self._met:
-            return
+        new = session is not self._met
+        known = self._past is session.past
         super()._meet(session)
         if any(tool.sandboxed for tool in self.available_tools):
             _ = session.sandbox  # what is wrong with it or the workspace is told before the first request
-        for tool in self.available_tools:
-            session.on_close(tool.cleanup)
-        self._execution.resume(session.recorded)
-        for name, details in session.recorded.details:
-            if (known := self.available_tools.get_tool(name)) is not None:
-                known.restore(details)
+        if not new or known:
+            return
+        for name, details in session.past.details:
+            if (tool := self.available_tools.get_tool(name)) is not None:
+                self._restore(tool, details, session)
 
-    async def _close_parts(self) -> None:
-        await super()._close_parts()
+    @staticmethod
+    def _restore(tool: Any, details: dict[str, Any], session: Session) -> None:
+        try:
+            tool.restore(details)
+        except Exception as error:  # a tool call is a named boundary
+            session.notify("warning", f"The tool {tool.name} could not take up its earlier state: {error}")
+
+    async def _close_parts(self, session: Session) -> None:
+        await super()._close_parts(session)
         self._direct = None
+        for tool in self.available_tools:
+            await session.close_part(tool.cleanup)
 
     def _begin(self, session: Session) -> Run:
         run = super()._begin(session)
@@ -304,11 +316,25 @@ class ToolCallAgent(ReActAgent):
         if self._run is not None:
             return self._run
         if self._direct is None:
-            if (session := self.session or self._own_session) is None:
-                session = self._own_session = self._open_session()
+            session = self.session or self._own_session or self._open_session()
             self._meet(session)
             self._direct = self._begin(session)
         return self._direct
+
+
+def _tool_choice(value: Any) -> ToolChoice:
+    try:
+        return ToolChoice(value)
+    except ValueError:
+        raise ValueError(f"Invalid tool_choice: {value}") from None
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    try:
+        made = json.loads(call.function.arguments or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return made if isinstance(made, dict) else {}
 
 
 def _tool_message(call: ToolCall, outcome: Outcome) -> Message:
@@ -316,6 +342,6 @@ def _tool_message(call: ToolCall, outcome: Outcome) -> Message:
     return Message.tool_message(outcome.observation, name, call.id, is_error=outcome.is_error)
 
 
-def _image_message(call: ToolCall, outcome: Outcome) -> Message:
+def _image_messages(call: ToolCall, outcome: Outcome) -> list[Message]:
     text = f"Image returned by {call.function.name}:"
-    return Message(role=Role.USER, content=text, images=outcome.images)
+    return [Message(role=Role.USER, content=text, images=(image,)) for image in outcome.images]

@@ -132,7 +132,7 @@ class TaskRun:
 
     def _check_rest(self, session: Session) -> None:
         """Without a request there must be something to go on with: asking again after an answer would invent a task."""
-        messages = session.recorded.messages
+        messages = session.past.messages
         if self.request is None and (
             not messages or (messages[-1].role is Role.ASSISTANT and not messages[-1].tool_calls)
         ):

@@ -152,16 +152,16 @@ def _images(base64_image: str | None) -> tuple[Image, ...]:
 
 
 class History(list[Message]):
-    """The list behind Memory: appending is cheap and expected, anything else raises the flag `rewritten`."""
+    """The list behind Memory: appending is cheap and expected, anything else makes a new `generation`."""
 
-    rewritten = False
+    generation = 0
 
 
 def _rewriting(name: str) -> Callable[..., Any]:
     method = getattr(list, name)
 
     def wrapper(self: History, *args: Any, **kwargs: Any) -> Any:
-        self.rewritten = True
+        self.generation += 1
         return method(self, *args, **kwargs)
 
     return wrapper
@@ -172,13 +172,17 @@ for _name in ("__setitem__", "__delitem__", "__imul__", "insert", "pop", "remove
 
 
 class Memory:
-    """An agent's history. It never drops a message; `journaled` counts those that the journal holds already."""
+    """An agent's history. It never drops a message.
 
-    __slots__ = ("_messages", "journaled")
+    `journaled` counts the messages at its beginning that the journal holds; `generation` grows when something else than
+    appending happened.
+    """
+
+    __slots__ = ("_marked", "_messages", "journaled")
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._messages = History(messages)
-        self.journaled = 0
+        self.journaled = self._marked = 0
 
     @property
     def messages(self) -> list[Message]:
@@ -187,17 +191,27 @@ class Memory:
     @messages.setter
     def messages(self, messages: Iterable[Message]) -> None:
         if messages is not self._messages:
+            generation = self._messages.generation
             self._messages = History(messages)
-            self._messages.rewritten = True
+            self._messages.generation = generation + 1
+
+    @property
+    def generation(self) -> int:
+        return self._messages.generation
 
     @property
     def rewritten(self) -> bool:
         """Whether something else than appending happened since the last `mark`."""
-        return self._messages.rewritten
+        return self._messages.generation != self._marked
 
-    def mark(self) -> None:
-        """Note that the journal now holds everything."""
-        self._messages.rewritten, self.journaled = False, len(self._messages)
+    def mark(self, journaled: int | None = None) -> None:
+        """Note that the journal holds this many of the messages (all of them by default), as they are now."""
+        self._marked = self._messages.generation
+        self.journaled = len(self._messages) if journaled is None else journaled
+
+    def fresh(self) -> Memory:
+        """An independent memory with the same messages."""
+        return Memory(self._messages)
 
     def add_message(self, message: Message) -> None:
         self._messages.append(message)

@@ -77,9 +77,9 @@ class Journal:
         if not self.closed:
             self._backend.commit_soon(self)
 
-    def replay(self) -> Iterator[Event]:
-        """The committed events in order; unknown kinds and unreadable rows come as UnknownEvent."""
-        for seq, raw in self._backend.events(self.session_id):
+    def replay(self, *, after: int = 0) -> Iterator[Event]:
+        """The committed events after a sequence number, in order; unknown kinds and unreadable rows come as UnknownEvent."""
+        for seq, raw in self._backend.events(self.session_id, after=after):
             yield decode(self.session_id, seq, raw)
 
     def close(self) -> None:

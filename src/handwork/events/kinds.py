@@ -1,12 +1,10 @@
-"""What a run tells the outside: one closed union of frozen events (CONTRACT section I)."""
+"""The events: one closed union, frozen (CONTRACT section I)."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import from_json
+from pydantic import BaseModel, ConfigDict, Field
 
 from handwork.schema import (
     JSON,
@@ -14,6 +12,7 @@ from handwork.schema import (
     ApprovalChoice,
     Artifact,
     ErrorInfo,
+    Image,
     Limits,
     Message,
     Question,
@@ -144,7 +143,10 @@ class ToolCallFinished(Event):
     details: dict[str, JSON] | None = None
     is_error: bool = False
     artifacts: tuple[Artifact, ...] = ()
+    images: tuple[Image, ...] = ()
     seconds: float = 0.0
+    ending: Literal["done", "interrupted", "not_begun"] = "done"
+    """`interrupted`: nobody knows how far it came; `not_begun`: it had no effect at all."""
 
 
 class ApprovalRequested(Event):
@@ -271,45 +273,3 @@ AnyEvent: TypeAlias = Annotated[
     | Notice,
     Field(discriminator="type"),
 ]
-
-Listener: TypeAlias = Callable[[Event], Awaitable[None] | None]
-"""Sees every event in order. One that raises is dropped with a notice."""
-Emit: TypeAlias = Callable[[Event], Awaitable[None]]
-
-_adapter: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
-
-
-def read_event(raw: bytes) -> Event:
-    """Read one event, as leniently as writing is strict: unknown fields are passed over, unknown kinds become UnknownEvent.
-
-    Whoever stores events keeps the raw bytes and writes those back, so that nothing of a newer version is lost.
-    """
-    try:
-        return _adapter.validate_json(raw)
-    except ValidationError as error:
-        data = from_json(raw)
-        for problem in error.errors(include_url=False, include_context=False, include_input=False):
-            if problem["type"] != "extra_forbidden":
-                return _unknown(data, raw)
-            _drop(data, problem["loc"][1:])
-        try:
-            return _adapter.validate_python(data)
-        except ValidationError:
-            return _unknown(data, raw)
-
-
-def _drop(data: Any, path: tuple[int | str, ...]) -> None:
-    *parents, last = path
-    for part in parents:
-        data = data[part]
-    del data[last]
-
-
-def _unknown(data: dict[str, Any], raw: bytes) -> UnknownEvent:
-    known = {name: data[name] for name in Event.model_fields if name in data}
-    return UnknownEvent(type=str(data.get("type")), raw=raw, **known)
-
-
-def write_event(event: Event) -> bytes:
-    """The event as one line of JSON in UTF-8."""
-    return event.raw if isinstance(event, UnknownEvent) else event.__pydantic_serializer__.to_json(event)

@@ -1,0 +1,151 @@
+"""What a session's journal says happened: one fold, for resuming and while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from handwork import events as ev
+from handwork.schema import JSON, Action, Artifact, Image, Message, Question, Role, ToolCall, Usage
+
+Blob = Callable[[str], bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a call, as it goes into the history."""
+
+    observation: str
+    is_error: bool = False
+    images: tuple[Image, ...] = ()
+    details: dict[str, JSON] | None = None
+    artifacts: tuple[Artifact, ...] = ()
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """A call whose result is not yet in the history: it has started and, if `outcome` is there, ended."""
+
+    call: ToolCall
+    actions: tuple[Action, ...]
+    outcome: Outcome | None = None
+
+
+@dataclass(slots=True)
+class Past:
+    """A session's conversation and what is open in it. Sub-agents' messages are no part of it; their spending is.
+
+    `seq` is that of the last event taken; `generation` grows when the conversation was rewritten.
+    """
+
+    session_id: str = ""
+    seq: int = 0
+    generation: int = 0
+    messages: list[Message] = field(default_factory=list)
+    calls: dict[str, CallRecord] = field(default_factory=dict)
+    questions: dict[str, Question] = field(default_factory=dict)
+    """Questions that still wait for an answer, by id."""
+    request: str | None = None
+    """A request that began a run and never came into the conversation."""
+    details: list[tuple[str, dict[str, JSON]]] = field(default_factory=list)
+    """(tool's name, details of one of its results), in order, of what was read: what `Tool.restore` is fed with."""
+    spent: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    unpriced: bool = False
+    """Whether some request had no known price: then `cost` is a lower bound."""
+    runs: int = 0
+
+    def record_of(self, call: ToolCall) -> CallRecord | None:
+        """What is known of this very call; another call that was given the same id is none of it."""
+        record = self.calls.get(call.id)
+        return record if record is not None and record.call == call else None
+
+    def read(self, event: ev.Event, blob: Blob) -> None:
+        """Take an event that comes from the store: pictures are loaded, details are kept for the tools."""
+        match event:
+            case ev.MessageAdded() if event.message.images:
+                loaded = replace(event.message, images=_loaded(event.message.images, blob))
+                event = event.model_copy(update={"message": loaded})
+            case ev.ToolCallFinished():
+                if event.images:
+                    event = event.model_copy(update={"images": _loaded(event.images, blob)})
+                if (
+                    event.details
+                    and event.ending == "done"
+                    and event.parent_call is None
+                    and event.call_id in self.calls
+                ):
+                    self.details.append((self.calls[event.call_id].call.function.name, event.details))
+        self.take(event)
+
+    def take(self, event: ev.Event) -> None:
+        """Take the next event of this session."""
+        if event.seq is not None:
+            self.seq = event.seq
+        if type(event) is ev.UsageReported:
+            self._take_usage(event)
+        elif event.parent_call is None:
+            handler = _HANDLERS.get(type(event))
+            if handler is not None:
+                handler(self, event)
+
+    def _take_usage(self, event: ev.UsageReported) -> None:
+        self.spent += Usage(event.input, event.cached, event.written, event.output, event.reasoning)
+        if event.cost_usd is None:
+            self.unpriced = True
+        else:
+            self.cost = (self.cost or 0.0) + event.cost_usd
+
+    def _take_message(self, event: ev.MessageAdded) -> None:
+        message = event.message
+        self.messages.append(message)
+        if message.role is Role.TOOL and message.tool_call_id:
+            self.calls.pop(message.tool_call_id, None)
+            for question in [q for q in self.questions.values() if q.call_id == message.tool_call_id]:
+                del self.questions[question.id]
+        elif message.role is Role.USER and message.content == self.request:
+            self.request = None
+
+    def _clear(self, _event: ev.MemoryCleared) -> None:
+        self.messages = []
+        self.generation += 1
+
+    def _take_start(self, event: ev.RunStarted) -> None:
+        self.runs += 1
+        self.request = event.request or self.request
+
+    def _take_call(self, event: ev.ToolCallStarted) -> None:
+        self.calls[event.call.id] = CallRecord(event.call, event.actions)
+
+    def _take_result(self, event: ev.ToolCallFinished) -> None:
+        record = self.calls.get(event.call_id)
+        if record is None:
+            return
+        if event.ending == "not_begun":
+            del self.calls[event.call_id]
+        elif event.ending == "done":
+            record.outcome = Outcome(event.observation, event.is_error, event.images, event.details, event.artifacts)
+
+    def _take_question(self, event: ev.QuestionAsked) -> None:
+        self.questions[event.id] = event.question
+
+    def _take_answer(self, event: ev.QuestionAnswered) -> None:
+        self.questions.pop(event.id, None)
+        if event.answer == self.request:
+            self.request = None
+
+
+_HANDLERS: dict[type[ev.Event], Callable[[Past, Any], None]] = {
+    ev.MessageAdded: Past._take_message,
+    ev.MemoryCleared: Past._clear,
+    ev.RunStarted: Past._take_start,
+    ev.ToolCallStarted: Past._take_call,
+    ev.ToolCallFinished: Past._take_result,
+    ev.QuestionAsked: Past._take_question,
+    ev.QuestionAnswered: Past._take_answer,
+}
+
+
+def _loaded(images: tuple[Image, ...], blob: Blob) -> tuple[Image, ...]:
+    return tuple(replace(image, data=(blob(image.hash) or b"").decode()) for image in images)
