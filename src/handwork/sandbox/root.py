@@ -19,6 +19,7 @@ _ETC = (
     "protocols", "python3", "python3.11", "redhat-release", "rpc", "services", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf",
     "timezone", "vulkan", "xdg",
 )  # fmt: skip
+_KEYS = ("/proc/keys", "/proc/key-users")
 _ETC_NETWORK = ("host.conf", "hosts", "resolv.conf")
 
 
@@ -44,19 +45,44 @@ def python_folders() -> list[Path]:
     return folders
 
 
+def imported_folders(workspace: Path) -> tuple[list[Path], list[str]]:
+    """Where within the workspace this python looks for modules: what somebody puts there runs, out here, at its next start.
+
+    Returns the folders to be made read-only inside, and the places where that is not possible: the workspace itself, what is
+    not there yet, and links, which anybody can put elsewhere.
+    """
+    safe = [Path(os.path.realpath(folder)) for folder in python_folders()]
+    safe = [folder for folder in safe if not workspace.is_relative_to(folder)]
+
+    def is_open(path: Path) -> bool:
+        return path.is_relative_to(workspace) and not any(path.is_relative_to(folder) for folder in safe)
+
+    folders, left = [], []
+    for entry in filter(None, sys.path):
+        links, real = follow(Path(entry))
+        if is_open(real) and real != workspace and real.exists():
+            folders.append(real)
+            safe.append(real)
+        if is_open(real) or any(map(is_open, map(Path, links))):
+            left.append(entry)
+    return folders, left
+
+
 def build(workspace: Path, artifacts: Path, hide: Sequence[Path], network: bool) -> Mounts:
     """The root: system and python read-only, workspace writable, home and /tmp private, `hide` masked. Paths are real ones."""
     system = _system(network)
     plan = _Plan([place for word, place in zip(system, system[2:], strict=False) if word == "--ro-bind"])
     plan.tmpfs("/tmp")
     plan.tmpfs(HOME)
-    for folder in (*python_folders(), Path(sys.executable)):
+    for folder in (*python_folders(), *imported_folders(workspace)[0], Path(sys.executable)):
         plan.read_only(folder, within=workspace)
     plan.add(str(workspace), "--bind", str(workspace), str(workspace))
     plan.read_only(artifacts, within=workspace)
     for path in hide:
         plan.mask(path, workspace)
-    texts = _accounts() | ({} if network else {"/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n"})
+    # What the kernel lists there are the user's keys and those of others: it knows no namespace of them.
+    texts = _accounts() | {place: "" for place in _KEYS if Path(place).exists()}
+    texts |= {} if network else {"/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n"}
     return Mounts([*system, *plan.arguments()], texts)
 
 

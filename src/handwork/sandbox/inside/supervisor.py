@@ -10,7 +10,7 @@ import signal
 import time
 from _socket import AF_UNIX, SOCK_SEQPACKET, socket
 
-from . import files, jobs, processes, wire
+from . import files, jobs, keyrings, processes, wire
 
 _WATCH = 0.1
 """Seconds between two looks at the number of processes."""
@@ -239,7 +239,13 @@ def _harden(limit: int) -> None:
 
 
 def main(
-    descriptor: int, workspace: str, limit: int, allowed: dict[str, list[str]], parent: int = 0, scratch: str = ""
+    descriptor: int,
+    workspace: str,
+    limit: int,
+    allowed: dict[str, list[str]],
+    parent: int = 0,
+    scratch: str = "",
+    contained: bool = False,
 ) -> None:
     """Serve the socket `descriptor`; everything that was started here ends with this function, and `scratch` is removed."""
     os.set_inheritable(descriptor, False)
@@ -255,7 +261,7 @@ def main(
     _harden(limit)
     try:
         if not parent or jobs.die_with(parent):
-            supervisor.tell(ready=True)
+            supervisor.tell(ready=True, keys=keyrings.leave() if contained else "")
             supervisor.run()
     except InterruptedError:
         pass
