@@ -1,9 +1,12 @@
 """The program's entry: `--version` is answered before anything heavy is imported."""
 
-from __future__ import annotations
-
 import os
 import sys
+
+# `python -m` looks for modules in the current folder first, and that is the workspace: a pydantic_core.py there would run out
+# here. Nothing may be imported before this that python has not loaded itself: not even __future__, which is a file, too.
+if __name__ == "__main__" and __spec__ is not None and not sys.flags.safe_path:
+    del sys.path[0]
 
 
 def main() -> int:

@@ -74,6 +74,10 @@ def readable_python() -> Iterator[tuple[str, Path]]:
 def _reason_to_skip(python: str) -> str:
     if os.getuid() != 0:
         return "these tests already run as an ordinary user"
+    return _missing(python)
+
+
+def _missing(python: str) -> str:
     return "" if Path(python).exists() else f"there is no {python} that everybody may run"
 
 
@@ -102,7 +106,41 @@ def _bundled() -> Path | None:
     return None
 
 
-@pytest.mark.parametrize("program", [Path(found) for found in (shutil.which("bwrap"), _bundled()) if found], ids=str)
+_PROGRAMS = [Path(found) for found in (shutil.which("bwrap"), _bundled()) if found]
+_RUN = """
+import asyncio, sys
+from pathlib import Path
+from handwork.sandbox.bwrap import BwrapSandbox
+async def main(folder, program):
+    sandbox = BwrapSandbox(folder / "workspace", folder / "artifacts", print, program=Path(program) if program else None)
+    code = "import ctypes, ssl, sys; print(sys.prefix, 6 * 7)"
+    print((await sandbox.exec(["python3", "-c", code])).output.decode(), end="")
+    await sandbox.close()
+asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("program", [None, *_PROGRAMS], ids=str)
+async def test_the_python_of_the_system_in_a_venv_will_do_with_every_bwrap(
+    program: Path | None, readable_python: tuple[str, Path], tmp_path: Path
+) -> None:
+    python, folder = readable_python
+    if reason := _missing(python):
+        pytest.skip(reason)
+    venv = tmp_path / "workspace" / ".venv"
+    for command in (
+        [python, "-m", "venv", "--without-pip", str(venv)],
+        [str(venv / "bin" / "python"), "-P", "-c", _RUN, str(tmp_path), str(program or "")],
+    ):
+        run = await asyncio.create_subprocess_exec(
+            *command, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(folder / "lib")},
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        output, _ = await asyncio.wait_for(run.communicate(), 60)
+    assert output.decode() == f"{venv} 42\n"
+
+
+@pytest.mark.parametrize("program", _PROGRAMS, ids=str)
 async def test_every_bwrap_of_this_machine_will_do(program: Path, target: Target) -> None:
     sandbox = BwrapSandbox(target.workspace, target.artifacts, lambda level, text: None, program=program)
     try:
