@@ -180,6 +180,73 @@ async def test_two_hundred_thousand_prints_are_capped_with_head_and_tail(place: 
     assert "too long" in str(result.system)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for i in range(12_000): print(i, flush=True)",
+        "from IPython.display import display\nfor i in range(6_000): display(i)",
+    ],
+)
+async def test_thousands_of_single_outputs_all_come_through_and_so_does_their_end(host: Place, code: str) -> None:
+    result = await run(host, code, timeout=55)
+    assert (result.error, result.system) == (None, None)
+    numbers = result.output.split()
+    assert numbers == [str(n) for n in range(len(numbers))]
+    assert len(numbers) in (6_000, 12_000)
+
+
+async def test_a_reader_that_is_slow_holds_the_code_up_and_loses_nothing(host: Place) -> None:
+    await run(host, "1")
+    bridge = next(p for p in psutil.Process().children(recursive=True) if "kernel_bridge" in " ".join(p.cmdline()))
+    task = asyncio.create_task(run(host, "for i in range(6_000): print(i, flush=True)", timeout=55))
+    await host.seen.wait()
+    bridge.suspend()
+    await asyncio.to_thread(_until_idle, bridge.children()[0])
+    bridge.resume()
+    assert (await task).output.split() == [str(n) for n in range(6_000)]
+
+
+def _until_idle(process: psutil.Process) -> None:
+    """Wait until it uses no time any more: it waits for somebody."""
+    used = -1.0
+    while (now := sum(process.cpu_times()[:2])) != used:
+        used = now
+        process.cpu_percent(interval=0.3)
+
+
+async def test_an_end_of_the_output_that_never_comes_is_no_time_out_and_is_told(host: Place) -> None:
+    quiet = "k = get_ipython().kernel; k._publish_status = lambda *a, **b: None; print('said')"
+    result = await run(host, quiet, timeout=40)
+    assert (result.output, result.error) == ("said\n", None)
+    assert "some of it may be missing" in str(result.system)
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (r"raise ValueError('\ud83d')", "ValueError: \ufffd"),
+        (r"raise ValueError('\udc80')", "ValueError: "),
+        ("class \ud800: pass", "SyntaxError"),
+        ("get_ipython()._showtraceback = lambda *a: None\n1/0", "ZeroDivisionError: division by zero"),
+    ],
+)
+async def test_code_that_failed_never_looks_like_code_that_did_not(host: Place, code: str, says: str) -> None:
+    result = await run(host, code, timeout=20)
+    assert says in str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        (r"print('a\ud83d|')", "a\ufffd|\n"),
+        (r"print('\ud83d\ude00')", "\U0001f600\n"),
+        (r"from IPython.display import display; display({'text/plain': 'a\udfff'}, raw=True)", "a\ufffd\n"),
+    ],
+)
+async def test_output_that_has_no_encoding_is_shown_with_a_sign(host: Place, code: str, shown: str) -> None:
+    assert (await run(host, code)).output == shown
+
+
 async def test_control_characters_do_not_come_through(host: Place) -> None:
     assert (await run(host, r"print('\033[31mred\033[0m\0|\u009b31m')")).output == "red\ufffd|\ufffd31m\n"
 

@@ -173,6 +173,8 @@ async def _collect(link: Link, outcome: Outcome, progress: Callable[[str], Await
             _part(kind, message, outcome)
         else:
             outcome.left = bool(message.get("leaving"))
+            if message.get("gap"):
+                outcome.notes.append("The end of the output never came: some of it may be missing.")
             outcome.exit_code = message.get("code")
             outcome.log = plain(message.get("log") or "").strip()
             return str(kind)

@@ -10,8 +10,8 @@ import queue
 import shutil
 import sys
 import tempfile
+import time
 from collections import deque
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ _TAIL = 200_000
 _MAX_IMAGE = 20_000_000
 _MAX_IMAGES = 20
 _MAX_TRACEBACK = 100_000
-_FIND_FILES_HERE = (
-    "(lambda path: path.insert(next((i for i, p in enumerate(path) if p.endswith('-packages')), len(path)), ''))"
-    "(__import__('sys').path)"
-)
-"""Modules of the current folder can be imported, behind the standard library and before what is installed."""
+_POLL = 0.5
+"""Seconds between two looks at whether the kernel still lives, which no message ever says."""
+_SILENT = 2
+"""Looks without any output, after the reply, at which the output has ended without its mark."""
+_DRAIN = 10.0
+"""Seconds that output may still come after the reply."""
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -36,7 +37,8 @@ class Channel:
         self._out = os.fdopen(os.dup(1), "wb", buffering=0)  # dup sets close-on-exec: no child inherits it
 
     def send(self, kind: str, **fields: Any) -> None:
-        data = memoryview(json.dumps({"kind": kind, **fields}).encode() + b"\n")
+        line = json.dumps({"kind": kind, **fields}, ensure_ascii=False)
+        data = memoryview(line.encode("utf-8", "replace") + b"\n")  # code can send what we never would
         while data:
             data = data[self._out.write(data) or 0 :]
 
@@ -52,6 +54,9 @@ class Relay:
         self._late: deque[str] = deque()
         self._late_size = 0
         self._omitted = 0
+        self._error = False
+        self.gap = False
+        """Whether the end of the output never came, so that some of it may be missing."""
 
     def text(self, text: str) -> None:
         """Relay text, or keep it for the end once there was too much."""
@@ -75,8 +80,18 @@ class Relay:
         elif kind in ("execute_result", "display_data", "update_display_data"):
             self._data(content["data"])
         elif kind == "error":
-            trace = "\n".join(content["traceback"]) or f"{content['ename']}: {content['evalue']}"
-            self._channel.send("error", name=content["ename"], traceback=_ends(trace))
+            self._failure(content)
+
+    def failed(self, reply: dict[str, Any]) -> None:
+        """Relay the error that the reply names, if none came with the output."""
+        if not self._error:
+            self._failure(reply)
+
+    def _failure(self, content: dict[str, Any]) -> None:
+        self._error = True
+        name, value = content.get("ename", "Error"), content.get("evalue", f"the code was {content.get('status')}")
+        trace = "\n".join(content.get("traceback", ())) or f"{name}: {value}"
+        self._channel.send("error", name=name, traceback=_ends(trace))
 
     def _data(self, data: dict[str, Any]) -> None:
         for media_type in _PICTURES:
@@ -136,15 +151,10 @@ class Kernel:
 
     async def start(self) -> None:
         # -P: a random.py or json.py in the workspace must not stand in for the library's while the kernel starts.
-        command = [sys.executable, "-P", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        options = [
-            "--HistoryManager.enabled=False",
-            "--IPKernelApp.log_level=50",
-            f"--IPKernelApp.exec_lines={_FIND_FILES_HERE}",
-        ]
+        command = [sys.executable, "-P", str(Path(__file__).with_name("kernel_app.py")), "-f", "{connection_file}"]
         spec = self._manager.kernel_spec
         assert spec is not None  # a name that is not installed raises instead
-        spec.argv = [*command, *options]
+        spec.argv = command
         env = {**os.environ, "IPYTHONDIR": str(self._folder / "ipython")}
         streams = {"stdout": self._log.write_end, "stderr": self._log.write_end}
         await self._manager.start_kernel(stdin=asyncio.subprocess.DEVNULL, env=env, **streams)
@@ -179,30 +189,55 @@ class Kernel:
         No other request is sent before the reply is there: one that follows an interrupt too early is silently dropped.
         """
         request = self.client.execute(code, allow_stdin=False, stop_on_error=True)
-        idle = False
-        while not idle:
-            message = await self._next(self.client.get_iopub_msg)
-            if message is None:
+        replying = asyncio.ensure_future(self._reply(request))
+        try:
+            if not await self._outputs(request, replying, relay):
                 return None
-            kind, content = message["msg_type"], message["content"]
-            if message["parent_header"].get("msg_id") == request:
-                idle = kind == "status" and content["execution_state"] == "idle"
-                relay.message(kind, content)
-            elif kind == "stream":  # from a thread that earlier code left running
-                relay.message(kind, content)
-        while message := await self._next(self.client.get_shell_msg):
-            if message["parent_header"].get("msg_id") == request:
-                return dict(message["content"])
-        return None
+            reply = await replying
+        finally:
+            replying.cancel()
+        if reply and reply["status"] != "ok":
+            relay.failed(reply)
+        return reply
 
-    async def _next(self, get: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any] | None:
-        """The next message; None when the kernel is dead, which no message ever says."""
+    async def _reply(self, request: str) -> dict[str, Any] | None:
         while True:
             try:
-                return await get(timeout=0.5)
+                message = await self.client.get_shell_msg(timeout=_POLL)
             except queue.Empty:
                 if not await self.alive():
                     return None
+            else:
+                if message["parent_header"].get("msg_id") == request:
+                    return dict(message["content"])
+
+    async def _outputs(self, request: str, replying: asyncio.Future[Any], relay: Relay) -> bool:
+        """Relay all that the request puts out, to its end; whether the kernel lived.
+
+        The reply says for sure that the code has ended, and what was put out before it mostly comes after it: the mark of
+        the end is waited for while anything comes, but not for ever, as code can suppress it.
+        """
+        silent, until = 0, float("inf")
+        while silent < _SILENT and time.monotonic() < until:
+            if replying.done() and until == float("inf"):
+                until = time.monotonic() + _DRAIN
+            try:
+                message = await self.client.get_iopub_msg(timeout=_POLL)
+            except queue.Empty:
+                if not await self.alive():
+                    return False
+                silent = silent + 1 if replying.done() else 0
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if message["parent_header"].get("msg_id") == request:
+                silent = 0
+                relay.message(kind, content)
+                if kind == "status" and content["execution_state"] == "idle":
+                    return True
+            elif kind == "stream":  # from a thread that earlier code left running
+                relay.message(kind, content)
+        relay.gap = True
+        return True
 
 
 class Bridge:
@@ -244,7 +279,7 @@ class Bridge:
             self._channel.send("died", code=await self._kernel.exit_code(), log=self._log.text())
             return False
         leaving = any(part.get("source") == "ask_exit" for part in reply.get("payload", ()))
-        self._channel.send("done", leaving=leaving)
+        self._channel.send("done", leaving=leaving, gap=relay.gap)
         return not leaving
 
 

@@ -1,0 +1,60 @@
+"""Runs inside the sandbox: the Python kernel itself, an ipykernel that loses no output (never imported by us)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+def main() -> None:
+    """Serve the connection file that the command line names."""
+    import zmq
+    from ipykernel.kernelapp import IPKernelApp
+
+    class App(IPKernelApp):
+        """What it prints waits for whoever reads it, and what cannot be encoded is made so that it can."""
+
+        def init_iopub(self, context: zmq.Context[Any]) -> None:
+            # Without it a full queue drops what comes next, the end mark too; with it the code that prints is held up.
+            context.setsockopt(zmq.XPUB_NODROP, 1)
+            self.session.pack = _tolerant(self.session.pack)
+            open_socket: Any = super().init_iopub
+            open_socket(context)
+
+        def init_code(self) -> None:
+            _find_files_here()
+            run: Any = super().init_code
+            run()
+
+    App.launch_instance([*sys.argv[1:], "--HistoryManager.enabled=False", "--IPKernelApp.log_level=50"])
+
+
+def _find_files_here() -> None:
+    """Modules of the current folder can be imported, behind the standard library and before what is installed."""
+    place = next((i for i, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
+    sys.path.insert(place, "")
+
+
+def _tolerant(pack: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """An encoder to which lone surrogates are no error: an error in the thread that sends would lose the message silently."""
+
+    def packed(message: Any) -> bytes:
+        try:
+            return pack(message)
+        except UnicodeEncodeError:
+            return pack(_encodable(message))
+
+    return packed
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return [_encodable(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+if __name__ == "__main__":
+    main()
