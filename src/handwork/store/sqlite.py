@@ -24,6 +24,7 @@ from handwork.store.gate import Gate
 from handwork.store.ids import check_id, new_id
 from handwork.store.journal import Journal
 from handwork.store.locks import LockFile
+from handwork.store.presence import Presence
 from handwork.store.wal import Checkpointer
 
 _PAGE = 100
@@ -36,6 +37,7 @@ class Store:
     def __init__(self, path: Path, connection: sqlite3.Connection, locks: LockFile, notify: Notify | None) -> None:
         self.path = path
         self._connection, self._locks = connection, locks
+        self._present = Presence(path)
         self._users = 1
         self._journals: dict[str, Journal] = {}
         self._blobs: dict[str, bytes] = {}
@@ -50,6 +52,7 @@ class Store:
 
         `synchronous`: normal survives the death of the program, full also a power cut (one disk flush a commit). With
         `recover` a damaged file is set aside and what can be read of it goes into a new one; `notify` hears about it.
+        An object whose files were deleted since is left to those who use it, and a new store is made.
         Raises JournalCorrupt for a damaged file, JournalError for one that cannot be used.
         """
         if synchronous not in ("normal", "full"):
@@ -58,7 +61,8 @@ class Store:
         lock, stores = _open_stores()
         with lock:
             mine = stores.setdefault(loop, {}) if (loop := _running_loop()) else {}
-            if (store := mine.get(path)) and store._users:
+            if (store := mine.get(path)) and store._users and not store._present.is_gone():
+                store._present.check()
                 store._users += 1
                 if synchronous == "full":
                     opening.set_synchronous(store._connection, synchronous)
@@ -87,7 +91,12 @@ class Store:
         except BaseException:
             locks.close()
             raise
-        return cls(path, connection, locks, notify)
+        try:
+            return cls(path, connection, locks, notify)
+        except BaseException:
+            connection.close()
+            locks.close()
+            raise
 
     def close(self) -> None:
         """Give the store back; the last user's close writes what is still buffered and closes the file.
@@ -244,6 +253,7 @@ class Store:
         due = [journal for journal in journals if journal.pending or (journal.number and not journal.claimed)]
         if not due and not self._blobs:
             return
+        self._present.check()
         try:
             numbers = rows.write(self._connection, due, self._blobs)
         except sqlite3.Error as error:
