@@ -138,6 +138,22 @@ def test_a_misspelt_variable_is_an_error_and_a_foreign_one_is_not(workspace: Pat
     load(workspace, "", {"HANDWORK_SOMETHING_ELSE": "x", "HANDWORK_LLM_MODEL": ""})
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("HANDWORK_MODLE", "HANDWORK_MODLE sets nothing; did you mean HANDWORK_MODEL?"),
+        ("HANDWORK_LMM_MODEL", "HANDWORK_LMM_MODEL sets nothing; did you mean HANDWORK_LLM_MODEL?"),
+        ("HANDWORK_SOMETHING_ELSE", "HANDWORK_SOMETHING_ELSE sets nothing"),
+    ],
+)
+def test_a_variable_with_our_prefix_that_sets_nothing_is_told_with_the_nearest_name(
+    workspace: Path, name: str, told: str
+) -> None:
+    assert load(workspace, environ={name: "x"}).notices == (told,)
+    assert load(workspace, environ={name: ""}).notices == ()
+    assert load(workspace, environ={"HANDWORK_MODEL": "m", "HANDWORK_LIMITS_BUDGET": "1"}).notices == ()
+
+
 def test_a_key_from_a_variable_is_looked_up_and_one_that_is_not_set_stops_nobody_who_does_not_need_it(
     workspace: Path,
 ) -> None:
@@ -165,6 +181,9 @@ def test_a_key_from_a_variable_is_looked_up_and_one_that_is_not_set_stops_nobody
         ('[policy]\napprove = "always"', ("line 2", "'ask', 'auto' or 'read-only'")),
         ('[sandbox]\nbackend = "none"', ("line 2", "'auto', 'bwrap' or 'host'")),
         ("[llm.headers]\na = 1", ("line 1", "[llm] headers", "string")),
+        ("[llm.prices]\ninput = 1.0\noutputt = 2.0", ("line 3", "[llm] prices.outputt", "did you mean output?")),
+        ("[llm]\nprices = {input = 1.0}", ("line 2", "[llm] prices has no output")),
+        ("[llm]\nprices = {input = -1.0, output = 1.0}", ("line 2", "[llm] prices", "greater than")),
         ("llm = 3", ("line 1", "must be a table")),
         ('[llm]\nmodel = "a', ("line 2", "not valid TOML")),
         ("[llm\n", ("line 1", "not valid TOML")),
@@ -226,7 +245,9 @@ def test_a_file_in_the_workspace_is_read_when_it_is_named(workspace: Path) -> No
     assert settings.notices == ()
 
 
-FILE = '[llm]\nmodel = "{model}"\nbase_url = "http://here/v1"\napi_key = "secret"\nprices = {{input = 1.0}}'
+FILE = (
+    '[llm]\nmodel = "{model}"\nbase_url = "http://here/v1"\napi_key = "secret"\nprices = {{input = 1.0, output = 2.0}}'
+)
 
 
 @pytest.mark.parametrize(
@@ -246,9 +267,16 @@ def test_a_key_never_goes_to_another_provider_than_it_was_written_for(
     settings = load(workspace, FILE.format(model=model), llm={"model": option})
     given = settings.llm_for("x")
     assert given.model == option
-    assert given.prices == {}
+    assert given.prices is None
     assert (given.api_key, given.base_url) == (("secret", "http://here/v1") if follows else ("", ""))
     assert any("another provider" in notice for notice in settings.notices) is not follows
+    assert any("api_key is not used" in notice for notice in settings.notices) is not follows
+
+
+def test_an_address_that_makes_no_sense_stops_nobody_who_does_not_ask_it(workspace: Path) -> None:
+    settings = load(workspace, FILE.format(model="openai:a"), llm={"base_url": "http://[::1/v1"})
+    assert settings.llm_for("x").base_url == "http://[::1/v1"
+    assert settings.llm_for("x").api_key == ""
 
 
 def test_a_base_url_given_with_the_model_stays(workspace: Path) -> None:

@@ -11,6 +11,7 @@ HandworkError
 │   │   └── TokenLimitExceeded  the request is larger than the model's context window
 │   ├── ContentFilterError      a refusal or a content filter in place of an answer
 │   ├── QuotaError              no money or quota left: waiting does not help
+│   ├── UntrustedServerError  the server's certificate is not trusted, so nothing was sent
 │   ├── ScriptExhausted         the scripted model was asked more often than it has answers
 │   └── TransientModelError     asking again may help; the retry wrapper does
 │       ├── RateLimitError      429
@@ -114,6 +115,10 @@ class ContentFilterError(ModelError):
 
 class QuotaError(ModelError):
     hint_default = "the account has no credit or quota left: top it up, or choose another provider"
+
+
+class UntrustedServerError(ModelError):
+    hint_default = "check the base URL, or name the file with your CA's certificate in SSL_CERT_FILE"
 
 
 class ScriptExhausted(ModelError):

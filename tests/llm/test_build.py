@@ -82,8 +82,11 @@ def test_the_providers_key_goes_to_the_address_of_its_own_variable() -> None:
 
 def test_a_configured_key_goes_to_the_configured_address() -> None:
     assert place(OPENAI, model="m", base_url="http://h/v1", api_key="mine-1234")[3] == "mine-1234"
-    assert place(OPENAI | {"HANDWORK_API_KEY": "hw-1234"}, model="m", base_url="http://h/v1")[3] == "hw-1234"
     assert place({"MY": " mine-1234\n"}, model="m", base_url="http://h/v1", api_key="env:MY")[3] == "mine-1234"
+
+
+def test_the_general_key_is_read_by_the_configuration_alone_which_knows_what_it_is_for() -> None:
+    assert place({"HANDWORK_API_KEY": "hw-1234"}, model="m", base_url="http://h/v1")[3] == ""
 
 
 def test_without_a_key_no_authorization_is_sent_to_a_base_url() -> None:
@@ -137,6 +140,14 @@ def test_a_missing_key_names_its_variable(model: str, variable: str) -> None:
         ({"model": "openai:"}, "names a provider and no model"),
         ({"model": "m", "base_url": "localhost:8000"}, "no address"),
         ({"model": "m", "base_url": "ftp://x/v1"}, "no address"),
+        ({"model": "m", "base_url": "http://[::1/v1"}, "no address"),
+        ({"model": "m", "base_url": "http://h:99999/v1"}, "no address"),
+        ({"model": "m", "base_url": "http://h:0/v1"}, "no address"),
+        ({"model": "m", "base_url": "http://h:port/v1"}, "no address"),
+        ({"model": "m", "base_url": "http://h\\@evil.org/v1"}, "no address"),
+        ({"model": "m", "base_url": "http://h /v1"}, "no address"),
+        ({"model": "m", "base_url": "http://h/v1", "headers": {"X": "a\nb"}}, "no header that can be sent"),
+        ({"model": "m", "base_url": "http://h/v1", "headers": {"X:": "a"}}, "no header that can be sent"),
         ({"model": "m", "base_url": "http://h/v1", "api_key": "env:NOPE"}, "NOPE, which is not set"),
         ({"model": "m", "base_url": "http://h/v1", "api_key": "a\nb"}, "characters that no key has"),
         ({"model": "m", "base_url": "http://h/v1", "api_key": "ключ"}, "characters that no key has"),
@@ -144,11 +155,28 @@ def test_a_missing_key_names_its_variable(model: str, variable: str) -> None:
         ({"model": "m", "api_type": "aws"}, "not supported in this version"),
     ],
 )
-def test_a_wrong_setting_is_a_config_error_that_says_what_to_do(settings: dict[str, str], told: str) -> None:
+def test_a_wrong_setting_is_a_config_error_that_says_what_to_do(settings: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told) as caught:
         build_model(LLMSettings.model_validate(settings), OPENAI)
     assert "openai-key" not in str(caught.value)
     assert "ключ" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({"SSL_CERT_FILE": "/no/such/ca.pem"}, "SSL_CERT_FILE names /no/such/ca.pem"),
+        ({"SSL_CERT_FILE": __file__}, "holds no certificates"),
+        ({"HTTPS_PROXY": "http://[::1"}, "proxy for h is no address"),
+        ({"HTTPS_PROXY": "http://p:99999"}, "proxy for h is no address"),
+        ({"ALL_PROXY": "socks5://p:1080"}, "proxy for h is no address"),
+    ],
+)
+def test_what_the_environment_says_wrongly_of_the_way_is_a_config_error_before_any_request(
+    environ: dict[str, str], told: str
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        build_model(LLMSettings(model="m", base_url="https://h/v1"), environ)
 
 
 # ---- facts

@@ -237,7 +237,10 @@ def test_arguments_of_a_megabyte_in_small_pieces_take_linear_time() -> None:
 
 @pytest.mark.parametrize(
     ("said", "meant"),
-    [("stop", "stop"), ("STOP", "stop"), ("MAX_TOKENS", "length"), ("model_length", "length"), ("odd", "stop")],
+    [("stop", "stop"), ("STOP", "stop"), ("MAX_TOKENS", "length"), ("model_length", "length")]
+    + [(word, "stop") for word in ("eos", "eos_token", "end_turn", "stop_sequence", "COMPLETE", "FinishReason.STOP")]
+    + [(word, "length") for word in ("max_tokens", "MAX_OUTPUT_TOKENS", "ERROR_LIMIT")]
+    + [(word, "tool_calls") for word in ("tool_use", "function_call", "tool-calls", "TOOL_CALL")],
 )
 def test_finish_reasons_are_in_openais_words(said: str, meant: str) -> None:
     assert reply_of(delta(content="x"), delta(said), DONE).finish_reason == meant

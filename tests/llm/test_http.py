@@ -105,7 +105,7 @@ async def test_a_connection_is_used_again_also_by_another_model() -> None:
         (Answer([b"nothing like HTTP\r\n\r\n"], raw=True), ModelConnectionError),
         (Answer([b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n<htm"], raw=True, close=True), BrokenStreamError),
         (json_answer({"choices": []}), BrokenStreamError),
-        (Answer([b"<html>Sign in</html>"], headers={"content-type": "text/html"}), BrokenStreamError),
+        (Answer([b"<html>Sign in</html>"], headers={"content-type": "text/html"}), ModelNotFoundError),
     ],
     ids=str,
 )

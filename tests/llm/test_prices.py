@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handwork.config import LLMSettings
+from handwork.config import LLMSettings, PriceSettings
 from handwork.llm.asking import reply_of
 from handwork.llm.build import build_model
 from handwork.llm.prices import Prices
@@ -35,16 +35,23 @@ async def test_an_unknown_price_is_none_and_not_zero(model: str, url: str) -> No
 
 
 async def test_configured_prices_go_over_the_table() -> None:
-    assert await Prices("gpt-4o", OPENAI, {"input": 2.0, "cached": 1.0, "output": 4.0}).cost(USAGE) == pytest.approx(
-        1.9
-    )
-    assert await Prices("x", "http://localhost:1", {"input": 2.0, "output": 4.0}).cost(USAGE) == pytest.approx(2.4)
-    assert await Prices("x", "http://localhost:1", {"input": 0.0, "output": 0.0}).cost(USAGE) == 0.0
+    own = PriceSettings(input=2.0, cached=1.0, output=4.0)
+    assert await Prices("gpt-4o", OPENAI, own).cost(USAGE) == pytest.approx(1.9)
+    own = PriceSettings(input=2.0, output=4.0)
+    assert await Prices("x", "http://localhost:1", own).cost(USAGE) == pytest.approx(2.4)
+    assert await Prices("x", "http://localhost:1", PriceSettings(input=0, output=0)).cost(USAGE) == 0.0
+
+
+async def test_the_cost_of_what_was_written_to_a_cache_is_unknown_without_its_price() -> None:
+    usage = Usage(input=1_000_000, written=1_000_000)
+    assert await Prices("x", "http://h", PriceSettings(input=2.0, output=4.0)).cost(usage) is None
+    assert await Prices("x", "http://h", PriceSettings(input=2.0, output=4.0, written=2.5)).cost(usage) == 2.5
 
 
 async def test_a_reply_carries_its_cost() -> None:
     async with FaultServer([stream_of("a")] * 2) as server:
-        priced = build_model(LLMSettings(model="m", base_url=server.url, prices={"input": 1e6, "output": 0}), {})
+        prices = PriceSettings(input=1e6, output=0)
+        priced = build_model(LLMSettings(model="m", base_url=server.url, prices=prices), {})
         assert (await reply_of(priced, Request([]))).cost_usd == 10.0
         assert (
             await reply_of(build_model(LLMSettings(model="m", base_url=server.url), {}), Request([]))

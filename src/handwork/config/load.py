@@ -14,11 +14,13 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from handwork.config.llm_tables import LLMTables
 from handwork.config.settings import (
     Home,
     LimitsSettings,
     LLMSettings,
     PolicySettings,
+    PriceSettings,
     SandboxSettings,
     Settings,
     SettingsTable,
@@ -36,7 +38,6 @@ _TABLES: Mapping[str, type[SettingsTable]] = {
 _OF_OPENMANUS = {"browser", "search", "daytona", "mcp", "runflow"}
 """Tables that are accepted and have no effect yet."""
 _OF_OPENMANUS_SANDBOX = {"use_sandbox", "image", "work_dir", "memory_limit", "cpu_limit", "timeout", "network_enabled"}
-_OF_A_PROVIDER = ("base_url", "api_key", "api_type", "api_version", "headers")
 _NOT_SETTINGS = {"HANDWORK_HOME"}
 _SHORT_NAMES = {name: f"LLM_{name}" for name in ("MODEL", "BASE_URL", "API_KEY")}
 _PREFIX = "HANDWORK_"
@@ -68,27 +69,28 @@ def load_settings(
     file = config or next(
         (path for name in ("config", "handwork") if (path := home.config / f"{name}.toml").is_file()), None
     )
-    layers = _Layers()
+    layers = _Layers(LLMTables(environ))
     if file is not None:
         text = _read(file)
         layers.add(_parse(text, file), lambda path: f"{file}, line {_line_of(text, path)}", strict=True)
     variables = dict(_variables(environ))
     layers.add(_nested(variables, environ), lambda path: f"environment variable {variables[path]}")
     layers.add(overrides or {}, lambda path: f"--{path[-1].replace('_', '-')}")
+    layers.notices.extend(_unknown_variables(environ))
     layers.notices.extend(_unread(workspace or Path.cwd(), file))
     tables = {name: _TABLES[name](**values) for name, values in layers.tables.items()}
-    llm = {name: LLMSettings(**_with_key(values, environ)) for name, values in layers.llm.items()}
-    return Settings.model_validate(
-        tables | {"llm": llm, "home": home, "environ": environ, "notices": tuple(layers.notices)}
-    )
+    llm, told = layers.llm.settled()
+    llm = {name: _with_key(settings, environ) for name, settings in llm.items()}
+    notices = (*layers.notices, *told)
+    return Settings.model_validate(tables | {"llm": llm, "home": home, "environ": environ, "notices": notices})
 
 
 @dataclass
 class _Layers:
     """What the sources say, each over the ones before it."""
 
+    llm: LLMTables
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
-    llm: dict[str, dict[str, Any]] = field(default_factory=lambda: {"default": {}})
     notices: list[str] = field(default_factory=list)
 
     def add(self, data: Mapping[str, Any], where: Callable[[_Path], str], *, strict: bool = False) -> None:
@@ -114,27 +116,10 @@ class _Layers:
     def _add_llm(self, table: Mapping[str, Any], where: Callable[[_Path], str], strict: bool) -> None:
         named = {k: v for k, v in table.items() if isinstance(v, Mapping) and k not in ("headers", "prices")}
         own = {k: v for k, v in table.items() if k not in named}
-        given = _checked(LLMSettings, own, ("llm",), where, strict)
-        for name, before in self.llm.items():
-            self.llm[name] = self._over(before, given)
-        for name, values in named.items():
-            given = _checked(LLMSettings, values, ("llm", name), where, strict)
-            self.llm[name.lower()] = self._over(self.llm.get(name.lower(), self.llm["default"]), given)
-
-    def _over(self, before: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-        """`given` over `before`; what belongs to another provider (its key above all) does not follow to the new one."""
-        kept = dict(before)
-        old, new = before.get("model"), given.get("model")
-        if old and new and old != new:
-            kept.pop("prices", None)
-            provider = _provider(new)
-            if provider and provider != (_provider(old) or before.get("api_type") or "openai"):
-                dropped = [key for key in _OF_A_PROVIDER if kept.pop(key, None) and key not in given]
-                if dropped:
-                    self.notices.append(
-                        f"{', '.join(dropped)} of {old} is not used for {new}: that is another provider"
-                    )
-        return kept | dict(given)
+        self.llm.add(
+            _checked(LLMSettings, own, ("llm",), where, strict),
+            {key: _checked(LLMSettings, values, ("llm", key), where, strict) for key, values in named.items()},
+        )
 
 
 def _checked(
@@ -147,27 +132,28 @@ def _checked(
         else:
             given = kind.model_validate(dict(table))
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        key = str(problem["loc"][0])
+        problems = error.errors(include_url=False, include_input=False)
+        problem = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])  # tells the most
+        key, *within = map(str, problem["loc"])
         title = f"[{'.'.join(path)}] {key}"
         if problem["type"] == "extra_forbidden":
-            raise ConfigError(f"{where((*path, key))}: unknown key {title}{_nearest(key, kind.model_fields)}") from None
+            known: Mapping[str, object] = kind.model_fields
+            if within:
+                title, known = f"{title}.{within[-1]}", PriceSettings.model_fields
+            near = _nearest((within or [key])[-1], known)
+            raise ConfigError(f"{where((*path, key, *within))}: unknown key {title}{near}") from None
+        if problem["type"] == "missing":
+            raise ConfigError(f"{where((*path, key))}: {title} has no {within[-1]}, and it must") from None
         expected = problem["msg"].removeprefix("Input should be ").removeprefix("Input should ")
         raise ConfigError(f"{where((*path, key))}: {title} is wrong: expected {expected}") from None
     return {name: getattr(given, name) for name in given.model_fields_set}
 
 
-def _provider(model: str) -> str | None:
-    """The provider of `provider:model`; a tag of a local model (llama3.2:3b) is none."""
-    found = re.match(r"([a-z][a-z_-]*):(?!latest$|[\d.]+[bm]\b)", model)
-    return found[1] if found else None
-
-
-def _with_key(values: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+def _with_key(settings: LLMSettings, environ: Mapping[str, str]) -> LLMSettings:
     """`api_key = "env:NAME"` is the variable's value; left as it stands if that is not set, for whoever needs the key."""
-    key = values.get("api_key", "")
+    key = settings.api_key
     found = environ.get(key.removeprefix("env:")) if key.startswith("env:") else None
-    return dict(values) | ({"api_key": found} if found else {})
+    return settings.model_copy(update={"api_key": found}) if found else settings
 
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:
@@ -237,7 +223,7 @@ def _variables(environ: Mapping[str, str]) -> Iterator[tuple[_Path, str]]:
         short = name.removeprefix(_PREFIX)
         table, _, key = _SHORT_NAMES.get(short, short).lower().partition("_")
         if table not in _TABLES:
-            continue  # not ours: other programs may use the prefix
+            continue  # perhaps another program's: `_unknown_variables` tells of it
         fields = _TABLES[table].model_fields
         if key in fields:
             yield (table, key), name
@@ -246,6 +232,17 @@ def _variables(environ: Mapping[str, str]) -> Iterator[tuple[_Path, str]]:
         if table != "llm" or not longest:
             raise ConfigError(f"environment variable {name}: unknown setting{_nearest(key, fields)}")
         yield (table, key.removesuffix(f"_{longest}"), longest), name
+
+
+def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """Variables with our prefix that set nothing: perhaps another program's, perhaps misspelt."""
+    known = {*_NOT_SETTINGS, *(_PREFIX + name for name in _SHORT_NAMES)}
+    known |= {f"{_PREFIX}{table}_{key}".upper() for table, kind in _TABLES.items() for key in kind.model_fields}
+    for name in sorted(environ):
+        table = name.removeprefix(_PREFIX).partition("_")[0].lower()
+        if name.startswith(_PREFIX) and environ[name] and name not in known and table not in _TABLES:
+            near = get_close_matches(name, sorted(known), 1, 0.8)
+            yield f"{name} sets nothing{f'; did you mean {near[0]}?' if near else ''}"
 
 
 def _nested(variables: Mapping[_Path, str], environ: Mapping[str, str]) -> _Tables:

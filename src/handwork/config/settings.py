@@ -17,9 +17,19 @@ class SettingsTable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class PriceSettings(SettingsTable):
+    """[llm] prices: USD per million tokens. Without `cached`, tokens from the cache cost what others do; without `written`, what
+    a request costs that wrote to the cache is unknown."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+    written: float | None = Field(default=None, ge=0)
+
+
 class LLMSettings(SettingsTable):
     """[llm] and [llm.<name>]. `model` is `provider:model` or a bare name at `base_url`; `timeout` bounds one whole request, in
-    seconds, `idle_timeout` the silence within it; `prices` are USD per million tokens (input, cached, output)."""
+    seconds, `idle_timeout` the silence within it."""
 
     model: str = ""
     base_url: str = ""
@@ -29,12 +39,12 @@ class LLMSettings(SettingsTable):
     temperature: float | None = Field(default=None, ge=0)
     api_type: str = ""
     api_version: str = ""
-    headers: Mapping[str, str] = {}
+    headers: Mapping[str, str] = Field(default={}, repr=False)
     timeout: float = Field(default=600.0, gt=0)
     idle_timeout: float = Field(default=120.0, gt=0)
     retries: int = Field(default=5, ge=0)
     retry_limit: float = Field(default=120.0, ge=0)
-    prices: Mapping[str, float] = {}
+    prices: PriceSettings | None = None
 
 
 class SandboxSettings(SettingsTable):

@@ -9,19 +9,29 @@ from difflib import get_close_matches
 from urllib.parse import quote, urlsplit
 
 from handwork.config import Home, LLMSettings
+from handwork.config.credentials import provider_key
 from handwork.errors import ConfigError, NoModelError
 from handwork.llm.base import Model
 from handwork.llm.chat_model import ChatModel
 from handwork.llm.failures import Source
 from handwork.llm.local import open_local_model
 from handwork.llm.prices import Prices
-from handwork.llm.providers import ALIASES, AZURE, CUSTOM, LOCAL, PROVIDERS, Provider, find_provider, options_for
+from handwork.llm.providers import (
+    ALIASES,
+    AZURE,
+    CUSTOM,
+    LOCAL,
+    PROVIDERS,
+    Provider,
+    find_provider,
+    options_for,
+    split_model,
+)
 from handwork.llm.retry import Retry
 from handwork.llm.transport import TimeLimits, Transport, is_loopback
 from handwork.schema import Notify
 
-_TAG = re.compile(r"latest$|[\d.]+[bm]\b")
-"""What stands behind the colon in a local server's names: `mistral:7b` at a base URL is no model `7b` of Mistral's."""
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OTHER_WIRES = {"aws", "bedrock", "anthropic", "responses"}
 WAYS_ON = (
     "name one with --model provider:model (OPENAI_API_KEY or that provider's variable holds the key), point --base-url at any "
@@ -56,7 +66,6 @@ def build_model(settings: LLMSettings, environ: Mapping[str, str], notify: Notif
     if prefix == LOCAL and rest and not settings.base_url:
         return _local(rest, environ)
     place = _place(settings, environ)
-    _check_url(place.base_url)
     headers = _headers(settings, place)
     if (
         place.key
@@ -65,7 +74,7 @@ def build_model(settings: LLMSettings, environ: Mapping[str, str], notify: Notif
         and not is_loopback(urlsplit(place.base_url).hostname or "")
     ):
         notify("warning", f"The key for {place.base_url} goes over an unencrypted connection (http, not https).")
-    source = Source(place.provider.name, place.model, place.key)
+    source = Source(place.provider.name, place.model, place.key, tuple(settings.headers.values()))
     limits = TimeLimits(idle=settings.idle_timeout, total=settings.timeout)
     transport = Transport(_endpoint(settings, place), headers, source, limits, environ)
     options = options_for(place.provider, place.model, settings.max_tokens, settings.temperature)
@@ -82,11 +91,17 @@ def _local(name: str, environ: Mapping[str, str]) -> Model:
 
 def _place(settings: LLMSettings, environ: Mapping[str, str]) -> _Place:
     provider, model = _named(settings)
-    base_url, trusted = _base_url(settings, provider, environ)
-    key = _key(settings, provider, environ, trusted)
-    if not key and provider.key_variables and trusted:
+    base_url = settings.base_url or provider.address(environ)
+    if not base_url:
+        raise ConfigError(f"The provider {provider.name} needs a base URL: set [llm] base_url or --base-url")
+    _check_url(base_url)
+    own = provider_key(provider, base_url, environ)
+    key = _configured_key(settings, environ) or (own.key if own and own.key else "")
+    if not key and provider.key_variables and own:
         names = " or ".join(provider.key_variables)
         raise NoModelError(f"{provider.name}:{model} needs a key: set {names}, or [llm] api_key. Or {WAYS_ON}")
+    if not key.isascii() or not key.isprintable():
+        raise ConfigError(f"The API key for {provider.name} holds characters that no key has; copy it again")
     return _Place(provider, model, base_url.rstrip("/"), key)
 
 
@@ -94,15 +109,15 @@ def _named(settings: LLMSettings) -> tuple[Provider, str]:
     """Provider and the model's own name. A colon may also belong to the name (`qwen2.5:0.5b`)."""
     if settings.api_type in _OTHER_WIRES:
         raise ConfigError(f"[llm] api_type {settings.api_type!r} is not supported in this version; {_known()}")
-    prefix, colon, rest = settings.model.partition(":")
-    tagged = bool(settings.base_url and _TAG.match(rest))
-    found = find_provider(prefix) if colon and not tagged else None
+    prefix, rest = split_model(settings.model, at_base_url=bool(settings.base_url))
+    found = find_provider(prefix)
     if found is not None and rest:
         return found, rest
     if settings.api_type and (typed := find_provider(settings.api_type)):
         return typed, settings.model
     if settings.base_url:
         return CUSTOM, settings.model
+    prefix, colon, rest = settings.model.partition(":")
     if colon and not rest:
         raise ConfigError(f"The model {settings.model!r} names a provider and no model: write {prefix}:NAME")
     if colon:
@@ -116,38 +131,26 @@ def _known() -> str:
     return f"known are {', '.join(PROVIDERS)}, {LOCAL}, and any OpenAI-compatible server by base_url."
 
 
-def _base_url(settings: LLMSettings, provider: Provider, environ: Mapping[str, str]) -> tuple[str, bool]:
-    """(address, whether the provider's own key may go there)."""
-    from_variable = environ.get(provider.base_url_variable, "") if provider.base_url_variable else ""
-    if settings.base_url:
-        parts = urlsplit(settings.base_url)
-        own = parts.scheme == "https" and parts.hostname == provider.host
-        return settings.base_url, own or settings.base_url == from_variable
-    if from_variable:
-        return from_variable, True
-    if not provider.base_url:
-        raise ConfigError(f"The provider {provider.name} needs a base URL: set [llm] base_url or --base-url")
-    return provider.base_url, True
-
-
-def _key(settings: LLMSettings, provider: Provider, environ: Mapping[str, str], trusted: bool) -> str:
-    """The configured key, which is meant for this address; else the provider's variable, if the address is the provider's."""
-    key = settings.api_key.strip() or environ.get("HANDWORK_API_KEY", "").strip()
+def _configured_key(settings: LLMSettings, environ: Mapping[str, str]) -> str:
+    """The key of these settings, which is for the place that they name (see config.credentials)."""
+    key = settings.api_key.strip()
     if key.startswith("env:"):
         name = key.removeprefix("env:")
         if not (key := environ.get(name, "").strip()):
             raise ConfigError(f"[llm] api_key names the environment variable {name}, which is not set")
-    if not key and trusted:
-        key = next((found for name in provider.key_variables if (found := environ.get(name, "").strip())), "")
-    if not key.isascii() or not (key.isprintable()):
-        raise ConfigError(f"The API key for {provider.name} holds characters that no key has; copy it again")
     return key
 
 
 def _check_url(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"The base URL {url!r} is no address: expected http(s)://host[:port]/path")
+    """A base URL that no request can be sent to is found now, not by asking again and again."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good or not url.isprintable() or any(letter in url for letter in " \\"):
+        shown = url.rpartition("@")[2]  # what stands before may be a password
+        raise ConfigError(f"The base URL {shown!r} is no address: expected http(s)://host[:port]/path")
 
 
 def _endpoint(settings: LLMSettings, place: _Place) -> str:
@@ -160,6 +163,9 @@ def _endpoint(settings: LLMSettings, place: _Place) -> str:
 
 
 def _headers(settings: LLMSettings, place: _Place) -> dict[str, str]:
+    for name, value in settings.headers.items():
+        if not _HEADER.fullmatch(name) or not value.isprintable():
+            raise ConfigError(f"[llm] headers: {name!r} is no header that can be sent; check its name and value")
     headers = {"User-Agent": "handwork", **settings.headers}
     if place.key:
         if place.provider is AZURE:

@@ -16,7 +16,7 @@ from handwork.errors import (
 )
 from handwork.llm.chat_messages import ChatOptions
 from handwork.llm.chat_stream import ChatStream
-from handwork.llm.failures import Source, error_of, mask
+from handwork.llm.failures import Source, error_of
 from handwork.llm.openai_chat import Body, ChatEncoder
 from handwork.llm.prices import Prices
 from handwork.llm.transport import Answer, Transport
@@ -54,8 +54,11 @@ class ChatModel:
                         yield item
                 if decoder.done:
                     await answer.settle()
-        except (ModelConnectionError, ModelTimeoutError, BrokenStreamError):
-            if not decoder.ended:  # else the answer is whole, and only its connection failed
+        except ModelError as error:
+            # what is behind it (aiohttp's request, the parser's document) holds the key; the message has the reason
+            error.__cause__ = error.__context__ = None
+            broken = isinstance(error, ModelConnectionError | ModelTimeoutError | BrokenStreamError)
+            if not (broken and decoder.ended):  # else the answer is whole, and only its connection failed
                 raise
         yield await self._priced(decoder.finish())
 
@@ -67,12 +70,11 @@ class ChatModel:
         try:
             return self._encoder.encode(request)
         except ValueError as error:
-            raise self._source.error(BadRequestError, f"the request cannot be written as JSON: {error}") from error
+            raise self._source.error(BadRequestError, f"the request cannot be written as JSON: {error}") from None
 
     async def _refused(self, answer: Answer) -> ModelError:
         if 300 <= answer.status < 400:
-            target = mask(answer.headers.get("location", "nowhere"), self._source.key)
-            message = f"HTTP {answer.status}: redirected to {target}"
+            message = f"HTTP {answer.status}: redirected to {answer.headers.get('location', 'nowhere')}"
             return self._source.error(ModelNotFoundError, message, "set the base URL to the final address")
         return error_of(self._source, answer.status, await answer.error_body(), answer.headers)
 

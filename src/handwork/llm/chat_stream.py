@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from handwork.errors import BrokenStreamError, ContentFilterError, ModelError, OverloadedError, ServerError
+from handwork.errors import BrokenStreamError, ContentFilterError
 from handwork.llm.chat_calls import CallSlots
+from handwork.llm.chat_ends import FAILED, FINISH, finish_word
 from handwork.llm.chat_thinking import ThinkingParts
 from handwork.llm.chat_usage import cost_of, usage_of
-from handwork.llm.failures import Source, error_of
-from handwork.llm.jsontext import parse
+from handwork.llm.failures import SENSELESS, Source, error_of
+from handwork.llm.jsontext import parse, sendable
 from handwork.llm.sse import MAX_BYTES, EventSplitter, NamedEvent
 from handwork.schema import JSON, Reply, StreamItem, TextDelta, ThinkingDelta, ToolArgsDelta, Usage, scrub
 
-_FINISH = {
-    "stop": "stop",
-    "end_turn": "stop",
-    "eos": "stop",
-    "eos_token": "stop",
-    "stop_sequence": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "tool_calls": "tool_calls",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
-    "content_filter": "content_filter",
-    "safety": "content_filter",
-    "recitation": "content_filter",
-    "refusal": "content_filter",
-}
-"""What servers call the end, in OpenAI's words."""
-_FAILED: dict[str, type[ModelError]] = {
-    "error": ServerError,
-    "insufficient_system_resource": OverloadedError,
-    "malformed_function_call": BrokenStreamError,
-}
+_BOM = b"\xef\xbb\xbf"
 
 
 class ChatStream:
@@ -48,7 +27,8 @@ class ChatStream:
         self._events = EventSplitter()
         self._body: list[bytes] | None = None
         self._size = 0
-        self._started = False
+        self._head: bytes | None = b""
+        """What came before the first byte that tells plain JSON from events; None once it came."""
         self._run: tuple[str, int] | None = None
         self._pieces: list[str] = []
         self._carry = ""
@@ -78,9 +58,19 @@ class ChatStream:
         Raises:
             ModelError: an error inside the stream, typed by its body; BrokenStreamError for what makes no sense.
         """
-        if not self._started:
-            start = read.removeprefix(b"\xef\xbb\xbf").lstrip()
-            self._started = bool(start)
+        try:
+            return self._fed(read)
+        except SENSELESS as error:  # the boundary: whatever a server sends, it is no error of ours
+            why = type(error).__name__
+        raise self._senseless(why)
+
+    def _fed(self, read: bytes) -> list[StreamItem]:
+        if self._head is not None:
+            read, self._head = self._head + read, None
+            start = read.removeprefix(_BOM).lstrip()
+            if not start or _BOM.startswith(start):
+                self._head = read
+                return []
             if start[:1] in (b"{", b"["):
                 self._body = []
         if self._body is not None:
@@ -121,20 +111,26 @@ class ChatStream:
             return [self._parse(data)]
         try:
             return [parse(data)]
-        except ValueError:  # a server that leaves out the blank line between its events
-            lines = [line for line in data.split(b"\n") if line.strip() not in (b"", b"[DONE]")]
-            self.done = self.done or b"[DONE]" in data
-            return [self._parse(line) for line in lines]
+        except ValueError:
+            pass  # a server that leaves out the blank line between its events
+        lines = [line for line in data.split(b"\n") if line.strip() not in (b"", b"[DONE]")]
+        self.done = self.done or b"[DONE]" in data
+        return [self._parse(line) for line in lines]
 
     def _parse(self, data: bytes) -> JSON:
         try:
             return parse(data)
         except ValueError as error:
-            shown = data[:200].decode(errors="replace")
-            raise self._broken(f"malformed event ({error}): {shown}") from error
+            why = str(error)
+        # raised out here, since the parser's error holds the whole text; masked before it is cut
+        shown = self._source.clean(data[:4096].decode(errors="replace"))[:200]
+        raise self._broken(f"malformed event ({why}): {shown}")
 
     def _broken(self, message: str) -> BrokenStreamError:
         return self._source.error(BrokenStreamError, message)
+
+    def _senseless(self, why: str) -> BrokenStreamError:
+        return self._broken(f"the answer has a shape that makes no sense ({why})")
 
     # ---- one chunk
 
@@ -142,7 +138,7 @@ class ChatStream:
         if isinstance(chunk, list) and len(chunk) == 1:  # Google wraps its errors so
             chunk = chunk[0]
         if not isinstance(chunk, dict):
-            raise self._broken(f"an event that is no object: {str(chunk)[:200]}")
+            raise self._broken(f"an event that is no object: {self._source.clean(str(chunk))[:200]}")
         choices = chunk.get("choices")
         if chunk.get("error") or (choices is None and (chunk.get("object") == "error" or "detail" in chunk)):
             raise error_of(self._source, None, chunk)
@@ -169,7 +165,7 @@ class ChatStream:
         if reason := choice.get("finish_reason"):
             if choice.get("error"):
                 raise error_of(self._source, None, choice)
-            self._finish = str(reason).lower()
+            self._finish = finish_word(str(reason))
 
     def _delta(self, delta: dict[str, JSON]) -> None:
         if len(delta) > 1 or "content" not in delta:  # most deltas hold nothing else
@@ -252,12 +248,19 @@ class ChatStream:
             ContentFilterError: a refusal or a filter in place of an answer.
             ModelError: an error in the body.
         """
+        try:
+            return self._finished()
+        except SENSELESS as error:
+            why = type(error).__name__
+        raise self._senseless(why)
+
+    def _finished(self) -> Reply:
         if self._body is not None:
-            self._chunk(self._parse(b"".join(self._body).removeprefix(b"\xef\xbb\xbf")))
+            self._chunk(self._parse(b"".join(self._body).lstrip().removeprefix(_BOM)))
             if self._chosen and not self._finish:
                 self._finish = "stop"
         else:
-            self._take(self._events.finish())
+            self._take(self._events.feed(self._head or b"") + self._events.finish())
         if not self.ended:
             raise self._broken("the answer ended without a finish reason")
         if not self._chosen:
@@ -266,11 +269,9 @@ class ChatStream:
 
     def _reply(self) -> Reply:
         calls = self._calls.finish()
-        finish = _FINISH.get(self._finish, "stop")
-        if failed := _FAILED.get(self._finish):
-            raise self._source.error(failed, f"the answer ended with {self._finish!r}")
         text, refusal = scrub("".join(self._text)), scrub("".join(self._refusal))
-        if finish == "content_filter" or (refusal and not text and not calls):
+        finish = self._ending()
+        if finish == "content_filter" or (refusal and not calls):
             message = f"the model declined: {refusal}" if refusal else "the answer was stopped by a content filter"
             raise self._source.error(ContentFilterError, message)
         if calls and finish == "stop":
@@ -282,7 +283,16 @@ class ChatStream:
             thinking=self._thinking.finish(),
             usage=self._usage,
             finish_reason=finish,
-            model=self._model,
+            model=scrub(self._model),
             cost_usd=self._cost,
-            opaque={"extra_content": extra} if any(extra.values()) else None,
+            opaque={"extra_content": sendable(extra)} if any(extra.values()) else None,
         )
+
+    def _ending(self) -> str:
+        """The finish reason in OpenAI's words; what is no good end, known or not, is an error and never a success."""
+        if not self._finish:  # [DONE] alone
+            return "stop"
+        if finish := FINISH.get(self._finish):
+            return finish
+        kind = FAILED.get(self._finish, BrokenStreamError)
+        raise self._source.error(kind, f"the answer ended with {self._finish[:100]!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from handwork.llm.jsontext import sendable
 from handwork.schema import JSON, Thinking, scrub
 
 CONTENT = "reasoning_content"
@@ -58,7 +59,8 @@ class ThinkingParts:
         if self._details:
             for detail, grown in zip(self._details, self._grown, strict=True):
                 detail.update({name: "".join(pieces) for name, pieces in grown.items()})
-            return tuple(Thinking(text=_shown(detail), opaque={DETAILS: detail}) for detail in self._details)
+            details = sendable(self._details)
+            return tuple(Thinking(text=_shown(detail), opaque={DETAILS: detail}) for detail in details)
         text = scrub("".join(self._text))
         if not text:
             return ()

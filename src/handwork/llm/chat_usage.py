@@ -37,7 +37,7 @@ def usage_of(value: JSON) -> Usage | None:
 def cost_of(value: JSON) -> float | None:
     """USD that the provider itself reports (OpenRouter), if it does."""
     cost = value.get("cost") if isinstance(value, dict) else None
-    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost > 0 else None
+    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 < cost < 1e9 else None
 
 
 def _dict(value: dict[str, JSON], name: str) -> dict[str, JSON]:

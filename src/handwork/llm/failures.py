@@ -31,6 +31,34 @@ from handwork.schema import JSON
 _E = TypeVar("_E", bound=ModelError)
 _SHOWN = 600
 """Characters of a provider's message that we pass on."""
+SENSELESS = (TypeError, ValueError, ArithmeticError, RecursionError, LookupError, AttributeError)
+"""What reading an answer raises when it has a shape that nobody thought of."""
+_BY_TYPE: dict[str, type[ModelError]] = {
+    "authentication_error": AuthenticationError,
+    "unauthenticated": AuthenticationError,
+    "unauthorized": AuthenticationError,
+    "invalid_api_key": AuthenticationError,
+    "permission_error": PermissionDeniedError,
+    "permission_denied": PermissionDeniedError,
+    "forbidden": PermissionDeniedError,
+    "not_found_error": ModelNotFoundError,
+    "not_found": ModelNotFoundError,
+    "model_not_found": ModelNotFoundError,
+    "invalid_request_error": BadRequestError,
+    "invalid_request": BadRequestError,
+    "invalid_argument": BadRequestError,
+    "failed_precondition": BadRequestError,
+    "unsupported_value": BadRequestError,
+    "request_too_large": TokenLimitExceeded,
+    "billing_error": QuotaError,
+    "rate_limit_error": RateLimitError,
+    "resource_exhausted": RateLimitError,
+    "overloaded_error": OverloadedError,
+    "unavailable": OverloadedError,
+    "timeout_error": ModelTimeoutError,
+    "deadline_exceeded": ModelTimeoutError,
+}
+"""What providers write as type, code or status of an error inside a 200 answer, where no HTTP status tells."""
 
 _CONTEXT = re.compile(
     r"""context[ _-]?(length|window|size|limit) | maximum\ (context|prompt|model|input)\ (length|size) | exceed_context
@@ -71,15 +99,27 @@ _SECRET = re.compile(r"\b(sk|gsk|xai|pk|rk|key|AIza)[-_]?[A-Za-z0-9_-]{16,}|(?<=
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Whose answer it is: names for the message, and the key that must never be in it."""
+    """Whose answer it is: names for the message, and what must never be in it (the key, the values of configured headers)."""
 
     provider: str = ""
     model: str = ""
     key: str = field(default="", repr=False)
+    headers: tuple[str, ...] = field(default=(), repr=False)
 
-    def error(self, kind: type[_E], message: str, hint: str = "") -> _E:
-        """An error of this kind that names provider and model."""
-        return kind(message, provider=self.provider, model=self.model, hint=hint)
+    def error(
+        self, kind: type[_E], message: str, hint: str = "", *, status: int | None = None, wait: float | None = None
+    ) -> _E:
+        """An error of this kind that names provider and model; every model error is made here, and none shows a secret."""
+        message, hint = self.clean(message), self.clean(hint)
+        return kind(message, provider=self.provider, model=self.model, hint=hint, status=status, retry_after=wait)
+
+    def clean(self, text: str) -> str:
+        """The text without our secrets, nor anything that looks like one."""
+        for value in self.headers:
+            if len(value) >= 8:  # a shorter one is no secret, and its letters may stand anywhere
+                text = mask(text, value)
+                text = mask(text, value.rpartition(" ")[2])  # `Bearer …`
+        return mask(text, self.key)
 
 
 def mask(text: str, key: str = "") -> str:
@@ -104,28 +144,41 @@ def error_of(
         headers: names in lower case; Retry-After is read from them, else from the message.
         now: the wall clock, for Retry-After as a date.
     """
+    try:
+        return _understood(source, status, body, headers or {}, now)
+    except SENSELESS:
+        kind = _kind(status, "", "", None)
+        prefix = f"HTTP {status}: " if status else ""
+    return source.error(kind, f"{prefix}an error that makes no sense", status=status)
+
+
+def _understood(
+    source: Source, status: int | None, body: bytes | JSON, headers: Mapping[str, str], now: datetime | None
+) -> ModelError:
     value = _parsed(body) if isinstance(body, bytes) else body
     message, codes, number = _read(value)
     raw = body if isinstance(body, bytes) else repr(value).encode(errors="replace")
     if status is None or status < 400:
         status = number or status
     everything = f"{codes} {message}"
-    wait = retry_after(headers or {}, now)
+    wait = retry_after(headers, now)
     if wait is None:
         wait = _told_wait(everything, raw)
     kind = _kind(status, codes, everything, wait)
-    shown = mask(message or raw[:_SHOWN].decode(errors="replace").strip() or "no message", source.key)
+    # masked before it is cut: half a key is still half a key
+    shown = source.clean(message or raw.decode(errors="replace").strip() or "no message")
     if len(shown) > _SHOWN:
         shown = shown[:_SHOWN] + " …"
     prefix = f"HTTP {status}: " if status else ""
-    return kind(prefix + shown, provider=source.provider, model=source.model, status=status, retry_after=wait)
+    return source.error(kind, prefix + shown, status=status, wait=wait)
 
 
 def _kind(status: int | None, codes: str, text: str, wait: float | None) -> type[ModelError]:
     if status not in (401, 404) and (found := _worded(status, codes, text, wait)):
         return found
     if status is None:
-        return OverloadedError if _OVERLOADED.search(text) else ServerError
+        typed = next((_BY_TYPE[code] for code in codes.lower().split() if code in _BY_TYPE), None)
+        return typed or (OverloadedError if _OVERLOADED.search(text) else ServerError)
     if status >= 500:
         return OverloadedError if status in (503, 529) or _OVERLOADED.search(text) else ServerError
     known: dict[int, type[ModelError]] = {
@@ -161,8 +214,6 @@ def _worded(status: int | None, codes: str, text: str, wait: float | None) -> ty
         return AuthenticationError
     if status in (None, 400, 422) and _NO_MODEL.search(text):
         return ModelNotFoundError
-    if status is None and "invalid_request" in codes:
-        return BadRequestError
     return None
 
 
@@ -213,7 +264,8 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
             seconds = float(text) * unit
         except ValueError:
             continue
-        return None if math.isnan(seconds) else max(0.0, seconds)
+        if not math.isnan(seconds):
+            return max(0.0, seconds)
     try:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
     except (ValueError, TypeError, IndexError, OverflowError):
@@ -231,5 +283,5 @@ def _told_wait(text: str, raw: bytes) -> float | None:
         hours, minutes, seconds, unit = found.groups()
         if hours or minutes or seconds:
             fraction = float(seconds or 0) / (1000 if (unit or "").lower() == "ms" else 1)
-            return int(hours or 0) * 3600 + int(minutes or 0) * 60 + fraction
+            return float(hours or 0) * 3600 + float(minutes or 0) * 60 + fraction
     return None

@@ -40,6 +40,15 @@ def dump(value: JSON) -> bytes:
         raise ValueError(str(error)) from error
 
 
+def sendable(value: JSON) -> JSON:
+    """The value as it comes back from `dump`: without lone surrogates, and sure to be dumped again.
+
+    Raises:
+        ValueError: it cannot be (nested too deep, not a finite number): kept, it would break every later request.
+    """
+    return from_json(dump(value), allow_inf_nan=False)
+
+
 def _scrubbed(value: JSON) -> JSON:
     if isinstance(value, str):
         return scrub(value)

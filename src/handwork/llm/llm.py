@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from handwork.config import LLMSettings, Settings, load_settings
+from handwork.config.llm_tables import with_model
 from handwork.llm.asking import asking, close_model, reply_of
 from handwork.llm.base import Model
 from handwork.llm.build import build_model
-from handwork.llm.providers import provider_of
 from handwork.schema import (
     JSON,
     Function,
@@ -23,8 +23,6 @@ from handwork.schema import (
     ToolCall,
     ToolChoice,
 )
-
-_OF_A_PROVIDER = ("base_url", "api_key", "api_type", "api_version", "headers", "prices")
 
 
 class LLM:
@@ -57,14 +55,17 @@ class LLM:
         """`provider:model`; '' while none is configured."""
         if self._model is not None:
             return self._model.name
-        return self._llm_settings().model
+        return self._llm_settings()[0].model
 
     @property
     def model(self) -> Model:
         """The model behind this, built now if it was not yet. Raises NoModelError or ConfigError."""
         if self._model is None:
-            settings = self._resolved()
-            self._model = build_model(self._llm_settings(), settings.environ, self._notify)
+            settings, notices = self._llm_settings()
+            if self._notify is not None:
+                for notice in notices:
+                    self._notify("warning", notice)
+            self._model = build_model(settings, self._resolved().environ, self._notify)
         return self._model
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
@@ -115,16 +116,12 @@ class LLM:
             self._settings = load_settings()
         return self._settings
 
-    def _llm_settings(self) -> LLMSettings:
+    def _llm_settings(self) -> tuple[LLMSettings, tuple[str, ...]]:
+        """The settings of this model; and what of the configured ones cannot be used for the model named in code."""
         settings = self._resolved().llm_for(self.config_name)
         if self._wanted is None or self._wanted == settings.model:
-            return settings
-        update: dict[str, Any] = {"model": self._wanted}
-        provider = provider_of(self._wanted)
-        if provider and settings.model and provider != (provider_of(settings.model) or settings.api_type or "openai"):
-            # an address and a key were configured for another provider: they must not follow to this one
-            update |= {name: LLMSettings.model_fields[name].get_default() for name in _OF_A_PROVIDER}
-        return settings.model_copy(update=update)
+            return settings, ()
+        return with_model(settings, self._wanted, self._resolved().environ)
 
 
 def to_message(item: Message | Mapping[str, Any]) -> Message:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from handwork.config import PriceSettings
 from handwork.llm.transport import is_loopback
 from handwork.schema import Usage
 
@@ -17,19 +17,18 @@ class Prices:
     Args:
         model: its name at the provider.
         url: the address; the table finds the provider by it. Loopback and unknown addresses have no known price.
-        own: USD per million tokens by `input`, `cached`, `written` and `output`, instead of the table's; cached and written
-            default to input.
+        own: configured prices, instead of the table's.
     """
 
-    def __init__(self, model: str, url: str, own: Mapping[str, float] | None = None) -> None:
-        self._model, self._url, self._own = model, url, dict(own or {})
+    def __init__(self, model: str, url: str, own: PriceSettings | None = None) -> None:
+        self._model, self._url, self._own = model, url, own
         self._may_be_known = not is_loopback(urlsplit(url).hostname or "")
         self._loaded = False
 
     async def cost(self, usage: Usage) -> float | None:
         """USD of a request with this usage."""
-        if self._own:
-            return self._own_cost(usage)
+        if self._own is not None:
+            return _own_cost(self._own, usage)
         if not self._may_be_known:
             return None
         if not self._loaded:  # the table takes 0.15 s to load: not on the loop
@@ -39,15 +38,18 @@ class Prices:
         self._may_be_known = cost is not None
         return cost
 
-    def _own_cost(self, usage: Usage) -> float:
-        price = self._own.get("input", 0.0)
-        millionths = (
-            (usage.input - usage.cached - usage.written) * price
-            + usage.cached * self._own.get("cached", price)
-            + usage.written * self._own.get("written", price)
-            + usage.output * self._own.get("output", 0.0)
-        )
-        return millionths / 1e6
+
+def _own_cost(price: PriceSettings, usage: Usage) -> float | None:
+    if usage.written and price.written is None:
+        return None  # writing to a cache costs more than input does: guessing would count too little
+    cached = price.input if price.cached is None else price.cached
+    millionths = (
+        (usage.input - usage.cached - usage.written) * price.input
+        + usage.cached * cached
+        + usage.written * (price.written or 0.0)
+        + usage.output * price.output
+    )
+    return millionths / 1e6
 
 
 def _load() -> None:

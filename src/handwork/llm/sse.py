@@ -31,13 +31,17 @@ class EventSplitter:
         self._data: list[bytes] = []
         self._name = ""
         self._started = False
+        self._ended_with_cr = False
 
     def feed(self, read: bytes) -> list[bytes | NamedEvent]:
         """Raises BrokenStreamError when the answer grows beyond MAX_BYTES."""
         self._size += len(read)
+        if self._ended_with_cr and read:
+            read = read.removeprefix(b"\n")  # the second half of a line end that was cut in two
+            self._ended_with_cr = False
         if self._size > MAX_BYTES:
             raise BrokenStreamError(f"the answer is larger than {MAX_BYTES >> 20} MB")
-        cut = read.rfind(b"\n") + 1
+        cut = max(read.rfind(b"\n"), read.rfind(b"\r")) + 1
         if not cut:  # keep pieces apart: joining at every read would cost the square of a long line
             self._pieces.append(read)
             return []
@@ -46,6 +50,7 @@ class EventSplitter:
             self._pieces.clear()
         else:
             block = read[:cut]
+        self._ended_with_cr = block.endswith(b"\r") and cut == len(read)
         if cut < len(read):
             self._pieces.append(read[cut:])
         return self._events(block)
@@ -70,6 +75,8 @@ class EventSplitter:
             elif not line:
                 if data:
                     self._dispatch(events)
+                else:  # an event without data is none, and its name is not the next one's
+                    self._name = ""
             elif line[:6] == b"event:":
                 self._name = line[6:].strip().decode(errors="replace")
         return events

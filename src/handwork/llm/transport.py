@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from handwork.errors import BrokenStreamError, ModelConnectionError, ModelError, ModelTimeoutError
-from handwork.llm.failures import Source, mask
+from handwork.errors import (
+    BrokenStreamError,
+    ConfigError,
+    ModelConnectionError,
+    ModelError,
+    ModelNotFoundError,
+    ModelTimeoutError,
+    UntrustedServerError,
+)
+from handwork.llm.failures import Source
 from handwork.llm.sessions import leave, session_for
 
 _LARGE = 1 << 20
@@ -76,6 +84,8 @@ class Transport:
         source: names and the key, for messages.
         headers: sent with every request.
         environ: where HTTP_PROXY, HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE are looked up; loopback is never proxied.
+
+    Raises ConfigError for a proxy that is no address and for an SSL_CERT_FILE that holds no certificates.
     """
 
     def __init__(
@@ -85,7 +95,8 @@ class Transport:
         self._url = url
         self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **headers}
         self._proxy = proxy_for(url, environ)
-        self._ca = environ.get("SSL_CERT_FILE") if url.startswith("https:") else None
+        ca = environ.get("SSL_CERT_FILE") if url.startswith("https:") else None
+        self._tls = _trusting(ca) if ca else None
         self._ready: dict[str, Any] | None = None
 
     @asynccontextmanager
@@ -109,7 +120,7 @@ class Transport:
             finally:
                 response.release()  # an answer that was not read to its end takes its connection with it
         except _failures() as error:
-            raise self._typed(error, limit) from error
+            raise self._typed(error, limit) from None
 
     async def aclose(self) -> None:
         """Give up the loop's session; a later request takes it again."""
@@ -131,10 +142,8 @@ class Transport:
             "allow_redirects": False,  # a redirect would carry the key to whom nobody named
             "proxy": self._proxy,
         }
-        if self._ca:
-            import ssl
-
-            options["ssl"] = ssl.create_default_context(cafile=self._ca)
+        if self._tls is not None:
+            options["ssl"] = self._tls
         return options
 
     def _timeout(self, total: float) -> Any:
@@ -155,12 +164,14 @@ class Transport:
             return failed(ModelTimeoutError, f"the answer from {where} was not complete after {limit:g} s")
         if isinstance(error, aiohttp.ClientPayloadError):
             return failed(BrokenStreamError, f"the answer from {where} broke off: {error}")
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            return failed(UntrustedServerError, f"the certificate of {where} is not trusted: {error.certificate_error}")
+        if isinstance(error, aiohttp.InvalidURL):
+            return failed(ModelNotFoundError, f"{where} is no address that a request can be sent to")
         hint = ""
-        if isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
-            hint = "the certificate is not trusted: check the base URL, or name your CA file in SSL_CERT_FILE"
-        elif isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
+        if isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
             hint = f"the proxy {urlsplit(self._proxy or '').hostname} failed: check HTTPS_PROXY and NO_PROXY"
-        text = mask(str(error) or type(error).__name__, self._source.key)
+        text = str(error) or type(error).__name__
         return failed(ModelConnectionError, f"the connection to {where} failed: {text}", hint)
 
 
@@ -170,8 +181,21 @@ def _failures() -> tuple[type[Exception], ...]:
     return (aiohttp.ClientError, OSError, TimeoutError)
 
 
+def _trusting(ca: str) -> Any:
+    import ssl
+
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except OSError as error:  # SSLError is one
+        why = error.strerror or str(error)
+        raise ConfigError(f"SSL_CERT_FILE names {ca}, which holds no certificates that can be read: {why}") from None
+
+
 def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
-    """The proxy that the environment names for this address; None for loopback and for what NO_PROXY lists."""
+    """The proxy that the environment names for this address; None for loopback and for what NO_PROXY lists.
+
+    Raises ConfigError for one that is no address.
+    """
     parts = urlsplit(url)
     host = parts.hostname or ""
     if is_loopback(host):
@@ -183,7 +207,17 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
     proxy = variable(f"{parts.scheme}_proxy") or variable("all_proxy")
     if not proxy or _bypassed(host, parts.port, variable("no_proxy")):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    try:
+        split = urlsplit(proxy)
+        good = bool(split.hostname) and split.port != 0 and split.scheme in ("http", "https")
+    except ValueError:
+        good = False
+    if not good:
+        raise ConfigError(
+            f"The proxy for {host} is no address: expected http://host:port in {parts.scheme.upper()}_PROXY"
+        )
+    return proxy
 
 
 def _bypassed(host: str, port: int | None, no_proxy: str) -> bool:

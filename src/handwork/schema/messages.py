@@ -24,12 +24,23 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
+def _scrub_fields(value: object, *names: str) -> None:
+    """Replace lone surrogates in a new object's texts, whoever made it: in memory, one would break every later request."""
+    for name in names:
+        text = getattr(value, name)
+        if text is not None and (clean := scrub(text)) is not text:
+            object.__setattr__(value, name, clean)
+
+
 @validated(frozen=True, slots=True, config=STRICT)
 class Function:
     """The function part of a call: `arguments` is the raw JSON text as the model sent it."""
 
     name: str
     arguments: str = "{}"
+
+    def __post_init__(self) -> None:
+        _scrub_fields(self, "name", "arguments")
 
 
 @validated(frozen=True, slots=True, config=STRICT)
@@ -39,6 +50,9 @@ class ToolCall:
     id: str
     function: Function
     type: Literal["function"] = "function"
+
+    def __post_init__(self) -> None:
+        _scrub_fields(self, "id")
 
 
 @validated(frozen=True, slots=True, config=STRICT)
@@ -76,6 +90,9 @@ class Thinking:
     text: str = ""
     opaque: dict[str, JSON] | None = None
 
+    def __post_init__(self) -> None:
+        _scrub_fields(self, "text")
+
 
 @validated(frozen=True, slots=True, config=STRICT)
 class Message:
@@ -98,8 +115,7 @@ class Message:
     encoded: Annotated[Any, Field(exclude=True)] = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.content is not None and (clean := scrub(self.content)) is not self.content:
-            object.__setattr__(self, "content", clean)
+        _scrub_fields(self, "content", "tool_call_id", "name")
 
     @classmethod
     def user_message(cls, content: str, base64_image: str | None = None) -> Message:

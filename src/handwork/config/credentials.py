@@ -1,0 +1,68 @@
+"""The one place that decides where a key may go: to the origin it was given for, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from handwork.config.providers import Provider, find_provider, provider_name
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A key and headers, and the origin that they were given for.
+
+    `origin` is what `origin_of` says of the model and base URL that were known where the key was read; None where none was
+    named yet, so that it belongs to the first that is. `key` and `headers` are None where they were not given.
+    """
+
+    key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    origin: str | None = None
+
+
+def origin_of(model: str, base_url: str, api_type: str, environ: Mapping[str, str]) -> str | None:
+    """Where a request with these settings goes, as scheme://host:port (or the name of a provider without an address).
+
+    None where neither a model nor an address is named.
+    """
+    if base_url:
+        return url_origin(base_url)
+    name = provider_name(model, base_url, api_type)
+    provider = find_provider(name) if name else None
+    if provider is not None and (address := provider.address(environ)):
+        return url_origin(address)
+    return name or None
+
+
+def url_origin(url: str) -> str:
+    """The origin of an address, in one spelling; what is no address is only itself."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return url
+    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname else url
+
+
+def attached(credentials: Iterable[Credential], target: str | None) -> Credential:
+    """The key and the headers that go to `target`: of each the last that was given for that very origin."""
+    key: str | None = None
+    headers: Mapping[str, str] | None = None
+    for credential in credentials:
+        if credential.origin is None or credential.origin == target:
+            key = key if credential.key is None else credential.key
+            headers = headers if credential.headers is None else credential.headers
+    return Credential(key, headers, target)
+
+
+def provider_key(provider: Provider, address: str, environ: Mapping[str, str]) -> Credential | None:
+    """The key in the provider's own variable ('' if that is not set); None at an address that is not the provider's own."""
+    own = {url_origin(url) for url in (provider.base_url, provider.address(environ)) if url}
+    if url_origin(address) not in own:
+        return None
+    found = (environ.get(name, "").strip() for name in provider.key_variables)
+    return Credential(next((key for key in found if key), ""), None, url_origin(address))
