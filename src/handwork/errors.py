@@ -11,7 +11,7 @@ HandworkError
 │   │   └── TokenLimitExceeded  the request is larger than the model's context window
 │   ├── ContentFilterError      a refusal or a content filter in place of an answer
 │   ├── QuotaError              no money or quota left: waiting does not help
-│   ├── UntrustedServerError  the server's certificate is not trusted, so nothing was sent
+│   ├── UntrustedServerError    the server's certificate is not trusted, so nothing was sent
 │   ├── ScriptExhausted         the scripted model was asked more often than it has answers
 │   └── TransientModelError     asking again may help; the retry wrapper does
 │       ├── RateLimitError      429
