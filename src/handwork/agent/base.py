@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
+from weakref import ref
 
 from handwork import events as ev
 from handwork.agent.run import Run
@@ -73,6 +74,8 @@ class BaseAgent(ABC):
         self._run: Run | None = None
         self._living: asyncio.Task[RunResult] | None = None
         self._stop: asyncio.Event | None = None
+        self._watcher: ref[Any] | None = None
+        """The stream that shows the run, if one does: when it is gone, nobody wants the run any more."""
         self._own_session: Session | None = None
         self._session_id: str | None = None
         self._met: Session | None = None
@@ -153,12 +156,17 @@ class BaseAgent(ABC):
         task itself after run_finished(cancelled). `listener` is told every event of this run.
         """
         await self._ending()
+        return await self._end_of(self._start(request, listener))
+
+    def _start(
+        self, request: str | None, listener: ev.Listener | None, watcher: ref[Any] | None = None
+    ) -> asyncio.Task[RunResult]:
         if self.state is not AgentState.IDLE or self._living is not None:
             raise RuntimeError(f"Cannot run agent from state: {self.state.value}")
         request = scrub(request) if request else None
-        self.state, self.current_step, self._stop = AgentState.RUNNING, 0, asyncio.Event()
-        self._living = living = asyncio.create_task(self._live(request, listener), name=f"agent {self.name}")
-        return await self._end_of(living)
+        self.state, self.current_step, self._stop, self._watcher = AgentState.RUNNING, 0, asyncio.Event(), watcher
+        self._living = asyncio.create_task(self._live(request, listener), name=f"agent {self.name}")
+        return self._living
 
     async def _end_of(self, living: asyncio.Task[RunResult]) -> RunResult:
         """Wait for a run's own task; being cancelled asks the run to stop, and is raised when it has."""
@@ -177,8 +185,8 @@ class BaseAgent(ABC):
 
     async def _ending(self) -> None:
         """Let a run that is being stopped come to its end: whoever has left a stream early may start the next at once."""
-        if self._living is not None:
-            await asyncio.sleep(0)  # the stream's own end, if it was left a moment ago
+        if self._watcher is not None and self._watcher() is None:
+            self.cancel()
         if self._living is not None and self._stop is not None and self._stop.is_set():
             await asyncio.wait({self._living})
 
@@ -195,21 +203,28 @@ class BaseAgent(ABC):
             self.state = AgentState.IDLE
             raise
         finally:
-            self._run = self._living = None
+            self._run = self._living = self._watcher = None
 
-    async def stream(self, request: str | None = None) -> AsyncGenerator[ev.Event, None]:
+    def stream(self, request: str | None = None) -> AsyncGenerator[ev.Event, None]:
         """Run, and yield every event of it; leaving the loop early cancels the run and waits for its end."""
-        queue = ev.EventQueue()
-        running = asyncio.create_task(self.run(request, listener=queue.put))
-        running.add_done_callback(lambda _: queue.finish())
-        try:
-            async for event in queue:
-                yield event
-            await running
-        finally:
-            if not running.done():
-                self.cancel()
-                await uncancelled(asyncio.wait({running}))
+
+        async def events() -> AsyncGenerator[ev.Event, None]:
+            queue = ev.EventQueue()
+            await self._ending()
+            living = self._start(request, queue.put, watcher)
+            living.add_done_callback(lambda _: queue.finish())
+            try:
+                async for event in queue:
+                    yield event
+                living.result()
+            finally:
+                if not living.done():
+                    self.cancel()
+                    await uncancelled(asyncio.wait({living}))
+
+        stream = events()
+        watcher = ref(stream)
+        return stream
 
     def cancel(self) -> None:
         """End the current run as cancelled; it returns its result within two seconds."""

@@ -172,8 +172,10 @@ class Turn:
         run.go_on()
         run.emit(ev.ToolCallStarted(call=call, actions=known.actions))
         ending: ev.ToolCallFinished | None = None
+        begun = False
         try:
             await run.gate()
+            begun = True
             result, problem = await self._run_tool(call, known)
             seconds = time.monotonic() - began
             outcome = await outcome_of(run.session, call, result, self._limit, problem=problem)
@@ -181,7 +183,8 @@ class Turn:
         except BaseException as error:
             if isinstance(known.tool, FunctionTool) and known.tool.running:
                 run.session.notify("warning", f"The tool {name} cannot be stopped and was left behind.")
-            ending = _unfinished(call, error, time.monotonic() - began)
+            begun = begun and not isinstance(error, _NOT_BEGUN)
+            ending = _unfinished(call, error, time.monotonic() - began, begun=begun)
             raise
         finally:
             if ending is not None:
@@ -249,22 +252,21 @@ def _finished(call: ToolCall, outcome: Outcome, seconds: float) -> ev.ToolCallFi
     )
 
 
-def _unfinished(call: ToolCall, error: BaseException, seconds: float) -> ev.ToolCallFinished:
+def _unfinished(call: ToolCall, error: BaseException, seconds: float, *, begun: bool) -> ev.ToolCallFinished:
     """The end of a call that came to no result; settling decides about it at the next run."""
     why = str(error) if isinstance(error, _OURS) else "interrupted before it was done"
-    not_begun = isinstance(error, _NOT_BEGUN)
     return ev.ToolCallFinished(
         call_id=call.id,
         observation=why,
         is_error=True,
         seconds=round(seconds, 6),
-        ending="not_begun" if not_begun else "interrupted",
+        ending="interrupted" if begun else "not_begun",
     )
 
 
 def _seen(result: ToolResult, problem: str) -> ToolResult:
     """The result as the hooks get it: what a tool raised is an error there, too."""
-    return ToolResult(error=problem) if problem else result
+    return ToolResult(error=problem.removeprefix("Error: ")) if problem else result
 
 
 def _problem(name: str, error: BaseException) -> str:

@@ -14,6 +14,8 @@ Listener: TypeAlias = Callable[[Event], Awaitable[None] | None]
 """Sees every event in order. A plain function is called at once; an async one is awaited beside the run, and a slow one gets
 deltas merged. One that raises is dropped with a notice."""
 
+_PATIENT = 10
+"""So many times its patience a slow listener is waited for at the end, if it gets on."""
 _BACKLOG = 256
 """Events that may wait for a slow reader before deltas are merged."""
 _Delta: TypeAlias = TextDelta | ThinkingDelta | ToolArgsDelta | ToolOutputDelta
@@ -35,9 +37,13 @@ class _Merged:
 
 
 class EventQueue:
-    """What a reader has not taken yet; putting never waits. Iterating ends after `finish`."""
+    """What a reader has not taken yet; putting never waits. Iterating ends after `finish`.
 
-    def __init__(self) -> None:
+    While more than `backlog` events wait, deltas of one source are merged.
+    """
+
+    def __init__(self, backlog: int = _BACKLOG) -> None:
+        self._backlog = backlog
         self._waiting: deque[Event | _Merged] = deque()
         self._more = asyncio.Event()
         self._finished = False
@@ -45,7 +51,7 @@ class EventQueue:
     def put(self, event: Event) -> None:
         if self._finished:
             return
-        if len(self._waiting) >= _BACKLOG and isinstance(event, _DELTAS):
+        if len(self._waiting) >= self._backlog and isinstance(event, _DELTAS):
             self._merge(event)
         else:
             self._waiting.append(event)
@@ -89,7 +95,9 @@ class _Ear:
         self.listener, self._failed = listener, failed
         self._queue: EventQueue | None = None
         self._task: asyncio.Task[None] | None = None
+        self._taken = 0
         self._idle = asyncio.Event()
+        self._idle.set()
 
     def hear(self, event: Event) -> None:
         if self._queue is not None:
@@ -102,7 +110,8 @@ class _Ear:
             self._failed(self, error)
             return
         if inspect.isawaitable(waiting):
-            self._queue = EventQueue()
+            self._idle.clear()
+            self._queue = EventQueue(backlog=1)
             self._task = asyncio.create_task(self._listen(waiting, self._queue))
 
     async def _listen(self, first: Awaitable[None], queue: EventQueue) -> None:
@@ -119,12 +128,20 @@ class _Ear:
             self._idle.set()
 
     def _rest(self, queue: EventQueue) -> None:
+        self._taken += 1
         if not queue:
             self._idle.set()
 
-    async def drained(self) -> None:
-        if self._task is not None and not self._task.done():
-            await self._idle.wait()
+    async def drained(self, patience: float) -> None:
+        """Until it has taken everything, or took nothing for `patience` seconds, or that often in all."""
+        for _ in range(_PATIENT):
+            taken = self._taken
+            try:
+                await asyncio.wait_for(self._idle.wait(), patience)
+            except TimeoutError:
+                if self._taken > taken:
+                    continue
+            return
 
     def stop(self) -> None:
         if self._task is not None:
@@ -167,27 +184,22 @@ class FanOut:
         self._report()
 
     async def remove(self, listener: Listener, patience: float) -> None:
-        """Let a listener take what waits for it, for at most `patience` seconds, and tell it nothing more."""
+        """Let a listener take what waits for it, as long as it takes something every `patience` seconds; then tell it no more."""
         for ear in [ear for ear in self._ears if ear.listener is listener]:
-            await self._drain([ear], patience)
-            if ear in self._ears:
-                self._ears.remove(ear)
-            ear.stop()
+            await self._end(ear, patience)
 
     async def close(self, patience: float) -> None:
         """The same for all of them."""
-        await self._drain(self._ears, patience)
         while self._ears:
-            self._ears.pop().stop()
+            await self._end(self._ears[0], patience)
 
-    @staticmethod
-    async def _drain(ears: list[_Ear], patience: float) -> None:
+    async def _end(self, ear: _Ear, patience: float) -> None:
         try:
-            async with asyncio.timeout(patience):
-                for ear in tuple(ears):
-                    await ear.drained()
-        except TimeoutError:
-            return
+            await ear.drained(patience)
+        finally:
+            if ear in self._ears:
+                self._ears.remove(ear)
+            ear.stop()
 
     def _drop(self, ear: _Ear, error: Exception) -> None:
         if ear in self._ears:
