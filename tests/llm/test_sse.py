@@ -40,8 +40,22 @@ def test_any_set_of_cuts_changes_nothing(cuts: list[int]) -> None:
     assert events_of(STREAM, cuts) == EVENTS
 
 
-def test_lines_that_end_with_a_lone_carriage_return_are_read_at_the_end() -> None:
-    assert events_of(b"data: one\r\rdata: two\r\r", [4]) == [b"one", b"two"]
+def test_lines_that_end_with_a_lone_carriage_return_are_events_as_they_arrive() -> None:
+    splitter = EventSplitter()
+    assert splitter.feed(b"data: one\r\rdata: t") == [b"one"]
+    assert splitter.feed(b"wo\r") == []
+    assert splitter.feed(b"\r") == [b"two"]
+    assert splitter.finish() == []
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=30), st.sampled_from([b"\r", b"\r\n", b"\n"]))
+def test_any_line_end_may_be_cut_in_two(cuts: list[int], end: bytes) -> None:
+    stream = STREAM.replace(b"\r\n", b"\n").replace(b"\n", end)
+    assert events_of(stream, cuts) == EVENTS
+
+
+def test_a_name_without_data_is_not_the_next_events_name() -> None:
+    assert events_of(b"event: error\n\ndata: x\n\n", []) == [b"x"]
 
 
 def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

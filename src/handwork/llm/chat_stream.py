@@ -13,6 +13,8 @@ from handwork.llm.sse import MAX_BYTES, EventSplitter, NamedEvent
 from handwork.schema import JSON, Reply, StreamItem, TextDelta, ThinkingDelta, ToolArgsDelta, Usage, scrub
 
 _BOM = b"\xef\xbb\xbf"
+_HEAD = 4096
+"""Bytes of blank space after which an answer is taken for events."""
 
 
 class ChatStream:
@@ -68,7 +70,7 @@ class ChatStream:
         if self._head is not None:
             read, self._head = self._head + read, None
             start = read.removeprefix(_BOM).lstrip()
-            if not start or _BOM.startswith(start):
+            if (not start or _BOM.startswith(start)) and len(read) < _HEAD:
                 self._head = read
                 return []
             if start[:1] in (b"{", b"["):
