@@ -209,3 +209,11 @@ def test_mistral_families_fold_user_turns_wherever_they_are_served() -> None:
 def test_a_local_model_is_opened_by_its_name() -> None:
     with pytest.raises(ConfigError, match="no-such-model"):
         build_model(LLMSettings(model="local:no-such-model"), {})
+
+
+@pytest.mark.parametrize("model", ["smollm2-135m", "SmolLM2-135M", "smollm2", "openai:smollm2-135m"])
+def test_a_local_models_name_without_its_provider_is_recognised(model: str) -> None:
+    with pytest.raises(NoModelError, match=r"Did you mean local:smollm2-135m.*OPENAI_API_KEY"):
+        place(model=model)
+    with pytest.raises(NoModelError, match=r"^openai:gpt-5 needs a key"):
+        place(model="gpt-5")

@@ -32,7 +32,7 @@ from handwork.llm.asking import asking, close_model, reply_of
 from handwork.llm.base import Model
 from handwork.llm.build import build_model
 from handwork.llm.retry import Retry
-from handwork.llm.transport import proxy_for
+from handwork.llm.transport import _plain, proxy_for
 from handwork.schema import Discarded, Message, ModelNotice, Reply, Request, Retrying, StreamItem, Tail, TextDelta
 from tests.support.fault_server import (
     DONE,
@@ -126,15 +126,53 @@ async def test_every_fault_is_a_typed_error_that_never_shows_the_key(
 async def test_nobody_listening_and_no_such_host_are_connection_errors() -> None:
     async with FaultServer([]) as server:
         url = server.url
-    for address in (url, "http://no-such-host.invalid/v1"):
-        with pytest.raises(ModelConnectionError):
+    for address, words in (
+        (url, "failed: connection refused"),
+        (url.replace("127.0.0.1", "localhost"), "failed: connection refused"),
+        ("http://no-such-host.invalid/v1", "failed: name not resolved"),
+    ):
+        with pytest.raises(ModelConnectionError, match=words):
             await items_of(model_at(address))
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer(before=Fault.RESET), "connection reset by peer"),
+        (Answer(before=Fault.CUT), "the server closed it without an answer"),
+        (Answer([b"nothing like HTTP\r\n\r\n"], raw=True), "what came is no HTTP answer"),
+    ],
+    ids=str,
+)
+async def test_a_connection_that_fails_is_told_in_plain_words(answer: Answer, words: str) -> None:
+    async with FaultServer([answer]) as server:
+        with pytest.raises(ModelConnectionError, match=f"failed: {words} – check the base URL") as caught:
+            await items_of(model_at(server.url))
+    for jargon in ("ssl:", "[Errno", "Cannot connect", "Connect call"):
+        assert jargon not in str(caught.value)
+
+
+def test_several_addresses_that_fail_for_several_reasons_are_all_told() -> None:
+    error = OSError("Multiple exceptions: [Errno 111] Connect call failed ('::1', 9), [Errno 101] Connect call failed")
+    assert _plain(error) == "connection refused, network is unreachable"
 
 
 async def test_tls_against_a_plain_server_is_a_connection_error() -> None:
     async with FaultServer([]) as server:
-        with pytest.raises(ModelConnectionError):
+        with pytest.raises(ModelConnectionError, match="failed: connection reset by peer"):
             await items_of(model_at(server.url.replace("http:", "https:")))
+
+
+async def test_tls_where_none_is_spoken_points_at_the_address_and_not_at_the_certificate() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(ModelConnectionError, match="no encrypted connection: .*no https at that address"):
+            await items_of(model_at(f"https://127.0.0.1:{port}/v1"))
 
 
 async def test_a_redirect_is_not_followed_since_it_would_carry_the_key_along() -> None:

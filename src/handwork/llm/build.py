@@ -12,6 +12,7 @@ from handwork.config import Home, LLMSettings
 from handwork.config.credentials import provider_key
 from handwork.errors import ConfigError, NoModelError
 from handwork.llm.base import Model
+from handwork.llm.catalog import LOCAL_MODELS
 from handwork.llm.chat_model import ChatModel
 from handwork.llm.failures import Source
 from handwork.llm.local import open_local_model
@@ -99,10 +100,17 @@ def _place(settings: LLMSettings, environ: Mapping[str, str]) -> _Place:
     key = _configured_key(settings, environ) or (own.key if own and own.key else "")
     if not key and provider.key_variables and own:
         names = " or ".join(provider.key_variables)
-        raise NoModelError(f"{provider.name}:{model} needs a key: set {names}, or [llm] api_key. Or {WAYS_ON}")
+        meant = _meant_local(model)
+        raise NoModelError(f"{meant}{provider.name}:{model} needs a key: set {names}, or [llm] api_key. Or {WAYS_ON}")
     if not key.isascii() or not key.isprintable():
         raise ConfigError(f"The API key for {provider.name} holds characters that no key has; copy it again")
     return _Place(provider, model, base_url.rstrip("/"), key)
+
+
+def _meant_local(model: str) -> str:
+    """A question in front of the error, if the name is, or nearly is, that of a model that runs in this process."""
+    near = get_close_matches(model.lower(), [facts.name for facts in LOCAL_MODELS], 1, 0.7)
+    return f"Did you mean {LOCAL}:{near[0]}, which runs in this process? " if near else ""
 
 
 def _named(settings: LLMSettings) -> tuple[Provider, str]:

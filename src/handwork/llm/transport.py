@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
+import os
+import re
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,6 +29,7 @@ from handwork.llm.sessions import leave, session_for
 _LARGE = 1 << 20
 """aiohttp warns of larger bodies as bytes; as a file object they go out piece by piece."""
 _ERROR_BODY = 1 << 16
+_ERRNO = re.compile(r"\[Errno (\d+)\]")
 _SETTLE = 0.1
 """Seconds that the last bytes after the answer may take, so that its connection can be used again."""
 
@@ -165,14 +170,45 @@ class Transport:
         if isinstance(error, aiohttp.ClientPayloadError):
             return failed(BrokenStreamError, f"the answer from {where} broke off: {error}")
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            return failed(UntrustedServerError, f"the certificate of {where} is not trusted: {error.certificate_error}")
+            return failed(UntrustedServerError, f"the certificate of {where} is not trusted: {_plain(error.certificate_error)}")
         if isinstance(error, aiohttp.InvalidURL):
             return failed(ModelNotFoundError, f"{where} is no address that a request can be sent to")
         hint = ""
-        if isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
+        if isinstance(error, aiohttp.ClientConnectorSSLError):
+            hint = "there seems to be no https at that address: try http, or check the port"
+        elif isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
             hint = f"the proxy {urlsplit(self._proxy or '').hostname} failed: check HTTPS_PROXY and NO_PROXY"
-        text = str(error) or type(error).__name__
+        text = _plain(error)
         return failed(ModelConnectionError, f"the connection to {where} failed: {text}", hint)
+
+
+def _plain(error: BaseException) -> str:
+    """What went wrong with a connection, in words rather than in those of the network library."""
+    import ssl
+
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _plain(error.os_error)
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the server closed it without an answer"
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy answered {error.status} {error.message}".rstrip()
+    if isinstance(error, aiohttp.ClientResponseError):
+        return "what came is no HTTP answer"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return error.verify_message
+    if isinstance(error, ssl.SSLError):
+        return f"no encrypted connection: {(error.reason or str(error)).replace('_', ' ').lower()}"
+    if isinstance(error, socket.gaierror):
+        return f"name not resolved ({error.strerror})"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()
+    if isinstance(error, OSError) and (numbers := dict.fromkeys(_ERRNO.findall(str(error)))):
+        return ", ".join(os.strerror(int(number)).lower() for number in numbers)  # several addresses, several reasons
+    if isinstance(error, ConnectionResetError):  # asyncio's own, which has no number
+        return os.strerror(errno.ECONNRESET).lower()
+    return str(error) or type(error).__name__
 
 
 def _failures() -> tuple[type[Exception], ...]:
