@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import stat
@@ -136,14 +137,26 @@ async def test_the_list_tells_title_agent_model_status_steps_and_cost(store: Sto
     assert info.created <= info.updated
 
 
-async def test_an_unknown_price_is_not_shown_as_nothing(store: Store) -> None:
+async def test_an_unknown_price_is_not_shown_as_nothing_whatever_is_known_later(store: Store) -> None:
+    for prices in ((0.25, None, 0.25), (0.25,)):
+        journal = begin(store, "mine")
+        for price in prices:
+            journal.append(usage(journal, price))
+        journal.append(step(journal))
+        await journal.commit()
+        journal.close()
+        assert store.sessions()[0].cost == math.inf
+
+
+async def test_what_no_request_has_answered_yet_has_no_cost_and_a_free_model_costs_nothing(store: Store) -> None:
     journal = begin(store)
-    journal.append(usage(journal, 0.25))
-    journal.append(usage(journal, None))
-    journal.append(usage(journal, 0.25))
-    journal.append(step(journal))
+    journal.append(started(journal, "request"))
     await journal.commit()
     assert store.sessions()[0].cost is None
+    journal.append(usage(journal, 0.0))
+    journal.append(step(journal))
+    await journal.commit()
+    assert store.sessions()[0].cost == 0
 
 
 async def test_facts_go_on_over_a_reopening(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +18,8 @@ class SessionInfo:
 
     `created` and `updated` are UTC, RFC 3339. `status` is that of the last run (CONTRACT A4), `running` while its process
     lives, `interrupted` when that process is gone without finishing it, '' before the first run. `steps` counts the
-    session's own steps over all runs (not those of sub-agents). `cost` is in USD with sub-agents; None: a price is unknown.
+    session's own steps over all runs (not those of sub-agents). `cost` is in USD with sub-agents; None before
+    any request was answered, infinite once one had no known price.
     """
 
     id: str
@@ -46,7 +48,7 @@ class Facts:
     model: str = ""
     status: str = ""
     steps: int = 0
-    cost: float | None = 0.0
+    cost: float | None = None
     dirty: bool = False
     moved: bool = False
 
@@ -78,8 +80,7 @@ def _step_finished(facts: Facts, event: Event) -> None:
 
 def _usage_reported(facts: Facts, event: Event) -> None:
     if isinstance(event, UsageReported):
-        known = facts.cost is not None and event.cost_usd is not None
-        facts.cost = (facts.cost or 0.0) + (event.cost_usd or 0.0) if known else None
+        facts.cost = (facts.cost or 0.0) + (math.inf if event.cost_usd is None else event.cost_usd)
 
 
 _FOLDS: dict[type[Event], Callable[[Facts, Event], None]] = {

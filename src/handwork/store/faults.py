@@ -41,8 +41,9 @@ def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
 def corrupt(path: Path, why: str) -> JournalCorrupt:
     """The error of a damaged file, with the ways on."""
     return JournalCorrupt(
-        f"The store {path} is damaged ({why}). Nothing was changed or deleted. Restore the file from a backup, or open it "
-        "with recover=True: the damaged file is set aside beside it and every row that can be read is carried over"
+        f"The store {path} is damaged ({why}). Nothing was changed or deleted. Restore the file from a backup, or move it "
+        f"away, together with {path.name}-wal and {path.name}-shm if they are there, to begin anew. "
+        "From Python, Store.open(path, recover=True) sets it aside and carries over every row that can be read"
     )
 
 
