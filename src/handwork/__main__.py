@@ -12,8 +12,11 @@ if __name__ == "__main__" and __spec__ is not None and not sys.flags.safe_path:
 def main() -> int:
     """Run the command line; returns the exit code."""
     if sys.argv[1:] in (["--version"], ["-V"]):
-        print(f"handwork {_version()}")
-        return 0
+        try:
+            print(f"handwork {_version()}", flush=True)
+            return 0
+        except OSError:
+            pass  # nothing came out: the command line writes it again, and says what is wrong
     try:
         from handwork.cli.app import run_command_line
 

@@ -13,7 +13,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "agent.execution:Execution._understand": "a tool call: its actions() may raise",
     "agent.execution:Execution._run_tool": "a tool call",
     "agent.permission:_decide": "the policy",
-    "cli.app:run_command_line": "the top of the CLI",
+    "cli.app:_run": "the top of the CLI",
     "session:Session._tell": "one listener",
     "session:Session._close_one": "one cleanup",
     "tool.kernel_bridge:_main": "a kernel that does not start is told to the tool",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, one_line, show_exactly
+from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, fold_end, fold_middle, one_line, show_exactly
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,17 @@ def test_a_long_result_is_folded_with_the_number_of_hidden_lines() -> None:
     assert fold("\n".join(map(str, range(10))), 3, 80) == "0\n1\n2\n… 7 more lines"
     assert fold("a\nb", 1, 80) == "a\n… 1 more line"
     assert fold("x" * 100, 3, 10) == "x" * 9 + "…"
+
+
+def test_an_error_is_folded_from_its_end() -> None:
+    assert fold_end("\n".join(map(str, range(10))), 3, 80) == "… 7 earlier lines\n7\n8\n9"
+    assert fold_end("a\nb\n", 2, 80) == "a\nb"
+    assert fold_end("a\n" + "x" * 100, 1, 10) == "… 1 earlier line\n" + "x" * 9 + "…"
+
+
+def test_a_very_long_result_keeps_its_last_line() -> None:
+    assert fold_middle("\n".join(map(str, range(6))), 3, 80) == "0\n1\n2\n… 3 more lines"
+    assert fold_middle("\n".join(map(str, range(7))), 3, 80) == "0\n1\n… 4 more lines\n6"
 
 
 def test_a_line_is_cut_by_columns_not_characters() -> None:

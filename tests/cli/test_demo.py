@@ -13,6 +13,7 @@ from tests.support.fault_server import error_answer
 from tests.support.strict_server import StrictServer, tool
 
 from handwork.cli.demo import try_task
+from handwork.cli.program import program
 from handwork.cli.screen import Screen
 from handwork.config import LLMSettings, Settings
 from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE
@@ -43,6 +44,7 @@ async def test_an_effect_that_the_host_finds_is_a_success(demo: Demo) -> None:
     assert await demo.run(WRITE, CLAIM) == 0
     assert "is there and holds" in demo.shown.getvalue()
     assert "Next, with a model for real work" in demo.shown.getvalue()
+    assert f'\n  {program()} "your task" --model openai:MODEL\n' in demo.shown.getvalue()
 
 
 async def test_a_claim_without_the_effect_is_none_and_three_of_them_exit_4(demo: Demo) -> None:

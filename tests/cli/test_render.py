@@ -133,6 +133,26 @@ def test_a_result_is_folded_unwrapped_and_cleaned(log: Renderer, stream: io.Stri
     ]  # fmt: skip
 
 
+def test_a_traceback_shows_what_was_raised(log: Renderer, stream: io.StringIO) -> None:
+    text = (
+        "Error: \n"
+        + "\n".join(f'  File "{number}.py"' for number in range(9))
+        + "\nZeroDivisionError: division by zero"
+    )
+    log(ev.ToolCallFinished(call_id="1", observation=text, is_error=True))
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "  ✗ … 6 earlier lines"
+    assert lines[-1] == "    ZeroDivisionError: division by zero"
+
+
+def test_a_call_that_a_killed_run_left_open_names_nothing_in_the_next_run(log: Renderer, stream: io.StringIO) -> None:
+    log(ev.ToolCallStarted(call=call("1", "one"), actions=()))
+    log(ev.RunStarted(request=None, model="m", workspace="w", limits=Limits()))
+    log(ev.ToolCallStarted(call=call("2", "two"), actions=()))
+    log(ev.ToolCallFinished(call_id="2", observation="b"))
+    assert stream.getvalue().splitlines()[-1] == "  ⎿ b"
+
+
 def test_results_of_calls_that_run_together_are_named(log: Renderer, stream: io.StringIO) -> None:
     for id, name in (("1", "one"), ("2", "two")):
         log(ev.ToolCallStarted(call=call(id, name), actions=()))

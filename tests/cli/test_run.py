@@ -79,7 +79,8 @@ async def test_an_end_that_is_none_says_how_to_go_on(workspace: Path) -> None:
     ended = await run(workspace, [tool("ask_human", inquire="Which colour?")], "run", "Paint it.", "--session", "paint")
     assert (ended.code, ended.out) == (5, "")
     assert "Which colour?" in ended.err
-    assert 'handwork run --session paint "your answer"' in ended.err
+    assert "handwork run --session paint --model openai:any --base-url http://127.0.0.1:" in ended.err
+    assert ended.err.rstrip().endswith('/v1 "your answer"')
     ended = await run(workspace, ["Painted blue."], "run", "--session", "paint", "blue")
     assert (ended.code, ended.out) == (0, "Painted blue.\n")
 
@@ -278,6 +279,44 @@ async def test_the_sessions_can_be_listed_and_shown(workspace: Path) -> None:
     ended = await handwork("sessions", "show", "mime", cwd=workspace)
     assert ended.code == 2
     assert "mine" in ended.err
+
+
+async def test_a_killed_run_is_shown_as_interrupted_and_its_cost_as_not_known_yet(workspace: Path) -> None:
+    script: list[Any] = [
+        [tool("bash", command="true"), tool("bash", command="echo begun; sleep 60")],
+        tool("bash", command="echo again"),
+        "Went on.",
+    ]
+    async with StrictServer(script) as server:
+        model = ("--base-url", server.url, "--model", "openai:any")
+        first = await start("run", "Wait.", "--session", "mine", "--json", *model, cwd=workspace)
+        await reached(first, "tool_output_delta")
+        running = await handwork("sessions", "show", "mine", cwd=workspace)
+        assert "interrupted" not in running.out
+        first.kill()
+        await asyncio.wait_for(first.communicate(), 10)
+        killed = await handwork("sessions", "show", "mine", cwd=workspace)
+        assert killed.out.count("── interrupted") == 1
+        assert killed.out.rstrip().endswith("── interrupted")
+        ended = await handwork("run", "--session", "mine", *model, cwd=workspace)
+        assert (ended.code, ended.out) == (0, "Went on.\n")
+    shown = (await handwork("sessions", "show", "mine", cwd=workspace)).out
+    assert shown.count("── interrupted") == 1
+    assert shown.index("── interrupted") < shown.index("· went on")
+    assert "⎿ again" in shown
+
+
+async def test_a_cost_is_shown_only_where_one_is_known(workspace: Path) -> None:
+    await run(workspace, [error_answer(401, "bad key")], "run", "Do it.", "--session", "failed")
+    await run(workspace, ["Done."], "run", "Do it.", "--session", "unpriced")
+    (workspace / "prices.toml").write_text("[llm.prices]\ninput = 1\noutput = 1\n")
+    await run(workspace, ["Done."], "run", "Do it.", "--session", "priced", "--config", "prices.toml")
+    await run(workspace, ["Done."], "run", "And that.", "--session", "unpriced", "--config", "prices.toml")
+    listed = (await handwork("sessions", "list", cwd=workspace)).out.splitlines()[1:]
+    costs = {row.split()[0]: row.split()[6] for row in listed}
+    assert costs == {"failed": "–", "unpriced": "unknown", "priced": "$0.0000"}
+    events = (await handwork("sessions", "list", "--json", cwd=workspace)).events
+    assert {event["id"]: event["cost"] for event in events} == {"failed": None, "unpriced": None, "priced": 1.5e-05}
 
 
 async def test_models_are_listed_with_what_they_lack(workspace: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from handwork.cli.options import RunOptions
+from handwork.cli.output import OutputFailed, flush_streams, guarded_streams, silence_stdout
 from handwork.cli.route import UsageProblem, route
 from handwork.cli.screen import is_terminal
 from handwork.errors import ConfigError, HandworkError, SessionNotFound
@@ -37,31 +37,34 @@ Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="R
 
 def run_command_line(arguments: list[str]) -> int:
     """Run one command; returns the exit code (CONTRACT H). Everything that goes wrong is said on standard error."""
-    _open_missing_streams()
+    with guarded_streams():
+        code = _run(arguments)
+        try:
+            flush_streams()
+        except OutputFailed as error:
+            return _complain(error, 1)
+        return code
+
+
+def _run(arguments: list[str]) -> int:
     try:
         command = typer.main.get_command(app)
         if not arguments and not is_terminal(sys.stdin):
             arguments = ["run"]
         sys.exit(command.main(route(arguments, command), prog_name="handwork"))
     except SystemExit as end:
-        return _finished(end.code)
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     except (UsageProblem, ConfigError, SessionNotFound) as error:
-        return _finished(_complain(error, 2))
-    except HandworkError as error:
-        return _finished(_complain(error, 1))
+        return _complain(error, 2)
+    except (HandworkError, OutputFailed) as error:
+        return _complain(error, 1)
     except BrokenPipeError:
-        return _finished(1)
+        silence_stdout()
+        return 1
     except KeyboardInterrupt:
-        return _finished(130)
+        return 130
     except Exception:  # the top of the command line: a bug is shown whole, but nothing in it acts on the terminal
-        return _finished(_complain(RuntimeError(f"this is a bug in Handwork.\n{traceback.format_exc()}"), 1))
-
-
-def _open_missing_streams() -> None:
-    """A stream that the caller has closed is None in Python: what is written to it must go nowhere, not elsewhere."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+        return _complain(RuntimeError(f"this is a bug in Handwork.\n{traceback.format_exc()}"), 1)
 
 
 def _complain(error: Exception, code: int) -> int:
@@ -69,16 +72,6 @@ def _complain(error: Exception, code: int) -> int:
 
     print(f"handwork: {clean_for_terminal(str(error))}", file=sys.stderr)
     return code
-
-
-def _finished(code: object) -> int:
-    """Flush what was written; a reader that has gone is no error of ours."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1 if stream is sys.stdout else 2)
-    return code if isinstance(code, int) else 0 if code is None else 1
 
 
 def _print_version(wanted: bool) -> None:

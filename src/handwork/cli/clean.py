@@ -67,12 +67,39 @@ def one_line(text: str, limit: int) -> str:
 
 def fold(text: str, lines: int, columns: int) -> str:
     """The first lines of a clean text, each cut to the width, and a note that says how many more there are."""
-    rows = clean_for_terminal(text).strip("\n").expandtabs(4).split("\n")
-    shown = [row if len(row) <= columns else row[: columns - 1] + "…" for row in rows[:lines]]
+    rows = _rows(text)
+    shown = _cut(rows[:lines], columns)
     if len(rows) > lines:
-        more = len(rows) - lines
-        shown.append(f"… {more:,} more line{'s' if more > 1 else ''}")
+        shown.append(_more(len(rows) - lines))
     return "\n".join(shown)
+
+
+def fold_end(text: str, lines: int, columns: int) -> str:
+    """Like fold, but with the last lines: where an error says what is wrong."""
+    rows = _rows(text)
+    if len(rows) <= lines:
+        return "\n".join(_cut(rows, columns))
+    return "\n".join((_more(len(rows) - lines, "earlier"), *_cut(rows[-lines:], columns)))
+
+
+def fold_middle(text: str, lines: int, columns: int) -> str:
+    """Like fold; of a text that is more than twice as long the last line is shown too, since it often holds the sum."""
+    rows = _rows(text)
+    if len(rows) <= 2 * lines:
+        return fold(text, lines, columns)
+    return "\n".join((*_cut(rows[: lines - 1], columns), _more(len(rows) - lines), *_cut(rows[-1:], columns)))
+
+
+def _rows(text: str) -> list[str]:
+    return clean_for_terminal(text).strip("\n").expandtabs(4).split("\n")
+
+
+def _cut(rows: list[str], columns: int) -> list[str]:
+    return [row if len(row) <= columns else row[: columns - 1] + "…" for row in rows]
+
+
+def _more(lines: int, which: str = "more") -> str:
+    return f"… {lines:,} {which} line{'s' if lines > 1 else ''}"
 
 
 class StreamCleaner:

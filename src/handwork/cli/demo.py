@@ -11,6 +11,7 @@ from pathlib import Path
 
 from handwork.cli.models import fetch_with_progress
 from handwork.cli.options import RunOptions
+from handwork.cli.program import program
 from handwork.cli.run import TaskRun
 from handwork.cli.screen import Screen, open_screen
 from handwork.config import LLMSettings, Settings, load_settings
@@ -32,9 +33,11 @@ The agent works in a new, empty folder, in a sandbox without network. Afterwards
 is there and holds what was asked for. So small a model may fail: it gets up to {ATTEMPTS} attempts.
 """
 _NEXT = """
-Next, with a model for real work (see `handwork model list` and `handwork run --help`):
-  handwork "your task" --model openai:MODEL                            with the key in OPENAI_API_KEY
-  handwork "your task" --model MODEL --base-url URL                    any OpenAI-compatible server, such as Ollama's
+Next, with a model for real work (see `{program} model list` and `{program} run --help`):
+  {program} "your task" --model openai:MODEL
+      with the key in OPENAI_API_KEY
+  {program} "your task" --model MODEL --base-url URL
+      any OpenAI-compatible server, such as Ollama's
 """
 
 
@@ -64,7 +67,7 @@ async def try_task(settings: Settings, screen: Screen) -> int:
         problem = _problem(workspace)
         if code == 0 and not problem:
             screen.line(f"\nChecked: {workspace / DEMO_FILE} is there and holds {DEMO_CONTENT!r}.", "bold green")
-            screen.line(_NEXT)
+            screen.line(_NEXT.format(program=program()))
             return 0
         shutil.rmtree(workspace, ignore_errors=True)
         if code in _NOT_THE_MODEL:
@@ -72,7 +75,7 @@ async def try_task(settings: Settings, screen: Screen) -> int:
         why = problem or f"the file is there, but the agent did not end as finished (exit code {code})"
         screen.line(f"\nChecked: {why}.", "yellow")
     screen.line(f"\nThe demo-sized model did not manage the task in {ATTEMPTS} attempts.", "bold red")
-    screen.line(_NEXT)
+    screen.line(_NEXT.format(program=program()))
     return 4
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from handwork.cli.clean import clean_for_terminal, one_line
+from handwork.cli.program import program
 from handwork.cli.progress import download_progress
 from handwork.config import Settings, load_settings
 from handwork.errors import ConfigError
@@ -57,7 +58,7 @@ def fetch_named(config: Path | None, name: str) -> None:
     facts = local_model(name)
     path = fetch_with_progress(facts.name, settings, sys.stderr)
     print(path)
-    print(f'To use it: handwork run "TASK" --model local:{facts.name}', file=sys.stderr)
+    print(f'To use it: {program()} run "TASK" --model local:{facts.name}', file=sys.stderr)
 
 
 def fetch_with_progress(name: str, settings: Settings, stream: TextIO) -> Path:

@@ -1,13 +1,15 @@
-"""What the user typed for a run, and the settings that come of it."""
+"""What the user typed for a run, the settings that come of it, and what of it must be typed again to go on."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from handwork.cli.workspace import real_folder
 from handwork.config import Settings, load_settings
 from handwork.errors import ConfigError
 from handwork.schema import Budget, Mode
@@ -37,9 +39,14 @@ class RunOptions:
     config: Path | None = None
 
     @property
+    def request_given(self) -> bool:
+        """Whether the task was typed, so that standard input is not asked for it."""
+        return self.task is not None or self.prompt is not None
+
+    @property
     def folder(self) -> Path:
-        """The workspace: as named, or the current folder; its real path."""
-        return (self.workspace or Path.cwd()).expanduser().resolve()
+        """The workspace: as named, or the current folder; its real path. Raises ConfigError."""
+        return real_folder(self.workspace)
 
     def settings(self) -> Settings:
         """The settings with these options over them. Raises ConfigError."""
@@ -56,6 +63,22 @@ class RunOptions:
         }
         overrides = {name: given for name, table in tables.items() if (given := _given(table))}
         return load_settings(self.config, workspace=self.folder, overrides=overrides)
+
+    def again(self) -> dict[str, str]:
+        """The options (name and value) without which the next run of the session would be another one: those that were given
+        and that the configuration does not say itself. Limits are each run's own, and a session knows its workspace."""
+        own = load_settings(self.config, workspace=self.folder)
+        models = own.llm.values()
+        given = {
+            "--config": str(self.config or ""),
+            "--agent": self.agent if self.agent != "manus" else "",
+            "--model": self.model if {llm.model for llm in models} != {self.model} else "",
+            "--base-url": self.base_url if {llm.base_url for llm in models} != {self.base_url} else "",
+            "--sandbox": self.sandbox if self.sandbox != own.sandbox.backend else "",
+            "--approve": self.approve.value if self.approve and self.approve != own.policy.approve else "",
+        }
+        flags = {"--net": ""} if self.net and not own.sandbox.network else {}
+        return {name: shlex.quote(value) for name, value in given.items() if value} | flags
 
     def request(self) -> str | None:
         """The task: TASK, --prompt, or what comes through a pipe. None: none, and an earlier session may go on without one.

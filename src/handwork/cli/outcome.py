@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Mapping
 
 from handwork.cli.clean import clean_for_terminal
-from handwork.errors import ConfigError
+from handwork.cli.program import program
+from handwork.errors import BudgetExceeded, ConfigError, ModelError, TransientModelError
 from handwork.schema import RunResult, Status
 
 EXIT_CODES: Mapping[Status, int] = {
@@ -23,16 +24,17 @@ EXIT_CODES: Mapping[Status, int] = {
 }
 _NO_ANSWER = {Status.ERROR, Status.WAITING, Status.CANCELLED}
 _STYLES = {Status.FINISHED: "green", Status.ERROR: "bold red", Status.FAILED: "red"}
-_MORE = {
-    Status.MAX_STEPS: ' --max-steps N "go on"',
-    Status.STUCK: ' "another way to go about it"',
-    Status.TOKEN_LIMIT: ' --model P:M "go on"',
-    Status.BUDGET: ' --budget USD "go on"',
-    Status.TIMEOUT: ' "go on"',
-    Status.WAITING: ' "your answer"',
+_NEXT = {
+    Status.MAX_STEPS: "go on",
+    Status.STUCK: "another way to go about it",
+    Status.TOKEN_LIMIT: "go on",
+    Status.BUDGET: "go on",
+    Status.TIMEOUT: "go on",
+    Status.WAITING: "your answer",
     Status.CANCELLED: "",
     Status.ERROR: "",
 }
+"""What to say to the session next; '' where it goes on by itself."""
 
 
 def exit_code(result: RunResult) -> int:
@@ -75,10 +77,30 @@ def _cost(cost: float | None, model: str) -> str:
     return f"${cost:.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
 
 
-def way_on(result: RunResult) -> str:
-    """Why the run ended and what to type next; '' when there is nothing to say."""
+def way_on(result: RunResult, again: Mapping[str, str]) -> str:
+    """Why the run ended and what to type next; '' when there is nothing to say.
+
+    Args:
+        again: options (name and value, as a shell takes them) that the next run needs as this one did.
+    """
     lines = [clean_for_terminal(result.detail)] if result.detail else []
-    more = _MORE.get(result.status)
-    if more is not None and result.session_id and not isinstance(result.error, ConfigError):
-        lines.append(f"To go on: handwork run --session {shlex.quote(result.session_id)}{more}")
+    text = _NEXT.get(result.status)
+    if text is not None and result.session_id and not isinstance(result.error, ConfigError):
+        words = [program(), "run", "--session", shlex.quote(result.session_id)]
+        words += [f"{name} {value}".rstrip() for name, value in {**again, **_other(result)}.items()]
+        words += [f'"{text}"'] if text else []
+        lines.append(f"{_when(result)}: {' '.join(words)}")
     return "\n".join(lines)
+
+
+def _other(result: RunResult) -> Mapping[str, str]:
+    """What must be different the next time."""
+    if isinstance(result.error, BudgetExceeded):
+        name, _, value = result.error.option.partition(" ")
+        return {name: value}
+    return {"--model": "P:M"} if result.status is Status.TOKEN_LIMIT else {}
+
+
+def _when(result: RunResult) -> str:
+    lasting = isinstance(result.error, ModelError) and not isinstance(result.error, TransientModelError)
+    return "When that is mended" if lasting else "To go on"

@@ -7,7 +7,7 @@ from typing import Any
 
 from handwork import events as ev
 from handwork.cli.calls import arguments_of, observation_of
-from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, one_line
+from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, fold_end, fold_middle, one_line
 from handwork.cli.screen import Screen
 from handwork.schema import Role
 
@@ -45,6 +45,10 @@ class Renderer:
             self._line()
         self._pending = ""
         self._screen.wait("")
+
+    def forget_calls(self) -> None:
+        """Calls that a killed run left open end with it."""
+        self._calls.clear()
 
     # ---- lines
 
@@ -140,7 +144,8 @@ class Renderer:
 
     def _tool_call_finished(self, event: ev.ToolCallFinished) -> None:
         name = self._calls.pop(event.call_id, "")
-        text = fold(observation_of(event.observation), _RESULT_LINES, self._screen.columns - 5) or "(no output)"
+        shown = fold_end if event.is_error else fold_middle
+        text = shown(observation_of(event.observation), _RESULT_LINES, self._screen.columns - 5) or "(no output)"
         whose = f"{name}: " if self._calls and name else ""
         took = f"  ({event.seconds:.1f} s)" if event.seconds >= 1 else ""
         self._block("  ✗ " if event.is_error else "  ⎿ ", f"{whose}{text}{took}", "red" if event.is_error else "dim")
@@ -154,6 +159,8 @@ class Renderer:
     # ---- what else happens
 
     def _run_started(self, event: ev.RunStarted) -> None:
+        if event.parent_call is None:
+            self.forget_calls()
         model = f" · {one_line(event.model, 60)}" if event.model else ""
         self._line(f"session {event.session_id}{model} · {one_line(event.workspace, 300)}", "dim")
 

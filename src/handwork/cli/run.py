@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from handwork import events as ev
@@ -17,6 +18,9 @@ from handwork.cli.options import RunOptions, agent_fields
 from handwork.cli.output import JsonLines, print_answer
 from handwork.cli.render import Renderer
 from handwork.cli.screen import is_terminal, open_screen
+from handwork.cli.sessions import MANY
+from handwork.cli.stdin import input_waits
+from handwork.cli.workspace import make_folder
 from handwork.config import Settings
 from handwork.errors import ConfigError
 from handwork.events import Event, Listener
@@ -27,7 +31,9 @@ from handwork.store.sqlite import Store
 
 _PATIENCE = 1.0
 """Seconds that a reader of --json has to take the last lines after Ctrl-C."""
-_MANY = 1_000_000
+_INPUT_LEFT = (
+    "Standard input is not read, since a task is given. Put what it holds into a file, or give the task through it."
+)
 
 
 def run_task(options: RunOptions) -> int:
@@ -39,16 +45,21 @@ def run_task(options: RunOptions) -> int:
     settings = options.settings()
     request = options.request()
     try:
-        return asyncio.run(TaskRun(options, settings, request).run())
+        return asyncio.run(TaskRun(options, settings, request, options.again()).run())
     except asyncio.CancelledError:
         return 130
 
 
 class TaskRun:
-    """One run from the command line: what it is shown on, and what it counts for the last line."""
+    """One run from the command line: what it is shown on, and what it counts for the last line.
 
-    def __init__(self, options: RunOptions, settings: Settings, request: str | None) -> None:
-        self.options, self.settings, self.request = options, settings, request
+    `again` are the options that must be typed again to go on; None: nobody is to be told how.
+    """
+
+    def __init__(
+        self, options: RunOptions, settings: Settings, request: str | None, again: Mapping[str, str] | None = None
+    ) -> None:
+        self.options, self.settings, self.request, self._again = options, settings, request, again
         self.screen = open_screen()
         self.renderer = None if options.json or options.quiet else Renderer(self.screen)
         self.steps = 0
@@ -79,6 +90,8 @@ class TaskRun:
         async with self._open_session(lines) as session:
             self._check_rest(session)
             agent = agent_class(session=session, settings=self.settings, llm=llm, **agent_fields(self.settings))
+            if self.options.request_given and input_waits():
+                self._notices.append(("warning", _INPUT_LEFT))
             for level, text in self._notices:
                 session.notify(level, text)
             interrupts.kill = session.close
@@ -96,7 +109,8 @@ class TaskRun:
     def _open_session(self, lines: JsonLines | None) -> Session:
         doors = TerminalDoors.open(self.screen)
         id, workspace = self._place()
-        workspace.mkdir(parents=True, exist_ok=True)
+        if make_folder(workspace):
+            self._notices.append(("info", f"The workspace {workspace} was not there and has been made."))
         listeners: list[Listener] = [self._count]
         if shown := self.renderer or lines:
             listeners.append(shown)
@@ -118,7 +132,7 @@ class TaskRun:
         store = Store.open(self.settings.store_path, synchronous=self.settings.store.synchronous)
         try:
             id = id or store.latest(str(folder))
-            known = {info.id: info.workspace for info in store.sessions(limit=_MANY)}
+            known = {info.id: info.workspace for info in store.sessions(limit=MANY)}
         finally:
             store.close()
         if id is None:
@@ -153,12 +167,17 @@ class TaskRun:
         if self.renderer:
             self.renderer.close(answer)
             seen = self.renderer.last_text
-        if answer and not (is_terminal(sys.stdout) and seen == answer.strip()):
-            print_answer(answer)
+        try:
+            if answer and not (is_terminal(sys.stdout) and seen == answer.strip()):
+                print_answer(answer)
+        finally:
+            self._show_outcome(result, seconds)
+
+    def _show_outcome(self, result: RunResult, seconds: float) -> None:
         if self.options.quiet and outcome.exit_code(result) == 0:
             return
         self.screen.line(
             outcome.last_line(result, self.steps, seconds, self._llm.name if self._llm else ""), outcome.style(result)
         )
-        if way_on := outcome.way_on(result):
+        if self._again is not None and (way_on := outcome.way_on(result, self._again)):
             self.screen.line(way_on)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,23 +15,27 @@ from handwork import events as ev
 from handwork.cli.clean import clean_for_terminal, one_line
 from handwork.cli.render import Renderer
 from handwork.cli.screen import Screen, is_terminal, open_screen
+from handwork.cli.workspace import real_folder
 from handwork.config import load_settings
 from handwork.errors import SessionNotFound
 from handwork.schema import Role
 from handwork.store.facts import SessionInfo
 from handwork.store.sqlite import Store
 
+MANY = 1_000_000
+"""All sessions, as the limit of a list."""
 _HEAD = ("ID", "WHEN", "STATUS", "AGENT", "STEPS", "COST", "TITLE")
 
 
 def print_sessions(config: Path | None, workspace: Path | None, limit: int, as_json: bool) -> None:
     """Print the list of sessions: a table, or one JSON object a line."""
     with _store(config) as store:
-        folder = str(workspace.expanduser().absolute()) if workspace else None
+        folder = str(real_folder(workspace)) if workspace else None
         found = store.sessions(limit=limit, workspace=folder) if store else []
     if as_json:
         for info in found:
-            print(json.dumps(asdict(info), ensure_ascii=False))
+            cost = info.cost if info.cost is not None and math.isfinite(info.cost) else None
+            print(json.dumps({**asdict(info), "cost": cost}, ensure_ascii=False))
         return
     if not found:
         print(
@@ -47,8 +52,18 @@ def print_sessions(config: Path | None, workspace: Path | None, limit: int, as_j
 
 
 def _row(info: SessionInfo) -> tuple[str, ...]:
-    cost = "unknown" if info.cost is None else f"${info.cost:.4f}" if 0 < info.cost < 1 else f"${info.cost:.2f}"
+    cost = _cost(info.cost, info.model)
     return (info.id, _when(info.updated), info.status or "new", info.agent, str(info.steps), cost, info.title)
+
+
+def _cost(cost: float | None, model: str) -> str:
+    if cost is None:
+        return "–"
+    if math.isinf(cost):
+        return "unknown"
+    if cost == 0 and model.startswith("local:"):
+        return "free"
+    return f"${cost:.4f}" if 0 < cost < 1 else f"${cost:.2f}"
 
 
 def _room(widths: list[int]) -> int:
@@ -71,19 +86,22 @@ def print_session(config: Path | None, id: str, as_json: bool) -> None:
         story = Story(open_screen(sys.stdout, spins=False))
         for _, raw in rows:
             story.tell(ev.read_event(raw))
+        story.end(running=any(info.id == id and info.status == "running" for info in store.sessions(limit=MANY)))
 
 
 class Story:
-    """Draws stored events one after another."""
+    """Draws stored events one after another; what a killed run left open is closed as interrupted."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen, self._renderer = screen, Renderer(screen)
+        self._open = False
 
     def tell(self, event: ev.Event) -> None:
         """Draw what a person should see of one event."""
         match event:
-            case ev.RunStarted():
-                self._renderer.close()
+            case ev.RunStarted() if event.parent_call is None:
+                self.end(running=False)
+                self._open = True
                 self._screen.line(
                     f"── {_when(event.ts, seconds=True)} · {one_line(event.agent, 60)} · {one_line(event.model, 60)}",
                     "bold",
@@ -96,8 +114,9 @@ class Story:
                 self._screen.line(f"? {clean_for_terminal(event.question.text)}", "magenta")
             case ev.QuestionAnswered():
                 self._screen.line(f"> {clean_for_terminal(event.answer)}", "green")
-            case ev.RunFinished():
+            case ev.RunFinished() if event.parent_call is None:
                 self._renderer.close()
+                self._open = False
                 why = f": {clean_for_terminal(event.error.message)}" if event.error else ""
                 self._screen.line(
                     f"── {event.status.value} after {event.steps} step{'' if event.steps == 1 else 's'}{why}\n", "bold"
@@ -106,6 +125,14 @@ class Story:
                 pass  # the request, which the run's first line shows
             case _:
                 self._renderer(event)
+
+    def end(self, *, running: bool) -> None:
+        """No event of the last run follows: unless a process is still `running` it, it was interrupted."""
+        self._renderer.close()
+        self._renderer.forget_calls()
+        if self._open and not running:
+            self._screen.line("── interrupted\n", "bold")
+        self._open = False
 
 
 @contextmanager
