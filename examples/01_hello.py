@@ -7,7 +7,7 @@ from handwork import Manus
 
 async def main() -> None:
     result = await Manus().run("What is 6 * 7?")
-    print(result.output)
+    print(result.raise_for_status().output)
 
 
 asyncio.run(main())

@@ -13,7 +13,7 @@ def stock(item: str) -> int:
 
 async def main() -> None:
     result = await Manus(available_tools=[stock, Terminate]).run("How many bolts and nuts are there together?")
-    print(result.output)
+    print(result.raise_for_status().output)
 
 
 asyncio.run(main())

@@ -170,7 +170,9 @@ class Transport:
         if isinstance(error, aiohttp.ClientPayloadError):
             return failed(BrokenStreamError, f"the answer from {where} broke off: {error}")
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            return failed(UntrustedServerError, f"the certificate of {where} is not trusted: {_plain(error.certificate_error)}")
+            return failed(
+                UntrustedServerError, f"the certificate of {where} is not trusted: {_plain(error.certificate_error)}"
+            )
         if isinstance(error, aiohttp.InvalidURL):
             return failed(ModelNotFoundError, f"{where} is no address that a request can be sent to")
         hint = ""
