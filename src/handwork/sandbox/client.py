@@ -14,7 +14,7 @@ from typing import Any
 from handwork.errors import SandboxError
 from handwork.sandbox import process
 from handwork.sandbox.base import Entry, ExecResult, Process
-from handwork.sandbox.capture import Capture
+from handwork.sandbox.capture import Drain
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
 from handwork.sandbox.process import Program
@@ -136,7 +136,7 @@ class SupervisedSandbox(ABC):
     ) -> ExecResult:
         """Run a command to its end; what it left running in the background is killed then, too."""
         connection = await self._running()
-        output, errors = _Drain(max_output), _Drain(max_output)
+        output, errors = Drain(max_output), Drain(max_output)
         program: Program | None = None
         timed_out = False
         try:
@@ -253,48 +253,6 @@ class SupervisedSandbox(ABC):
 
     def _path(self, path: str) -> str:
         return str(self._workspace / path)
-
-
-class _Drain:
-    """Reads one pipe as it fills, so that the program never waits for us, and keeps a bounded part."""
-
-    def __init__(self, limit: int) -> None:
-        self._capture = Capture(limit)
-        self._fd: int | None = None
-
-    def open(self) -> int:
-        """Start reading; the end to write to is the caller's."""
-        self._fd, theirs = os.pipe()
-        os.set_blocking(self._fd, False)
-        asyncio.get_running_loop().add_reader(self._fd, self._read)
-        return theirs
-
-    def _read(self) -> bool:
-        if self._fd is None:
-            return False
-        try:
-            data = os.read(self._fd, _CHUNK)
-        except BlockingIOError:
-            return False
-        if data:
-            self._capture.feed(data)
-        else:
-            self.close()
-        return bool(data)
-
-    def finish(self) -> tuple[bytes, int]:
-        """What is still in the pipe, but no more than a pipe can hold: somebody else may have it open and go on writing."""
-        for _ in range(16):
-            if not self._read():
-                break
-        self.close()
-        return self._capture.finish()
-
-    def close(self) -> None:
-        if self._fd is not None:
-            asyncio.get_running_loop().remove_reader(self._fd)
-            os.close(self._fd)
-            self._fd = None
 
 
 async def _read_file(fds: list[int], offset: int, limit: int | None) -> bytes:
