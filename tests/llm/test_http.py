@@ -361,3 +361,25 @@ async def test_a_request_goes_through_the_proxy_that_is_named() -> None:
         model = build_model(LLMSettings(model="m", base_url="http://model.invalid/v1", retries=0), environ)
         assert (await reply_of(model, ASK)).content == "through"
     assert proxy.requests[0].path == "http://model.invalid/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error_answer(401, f"wrong {KEY}"),
+        Answer(before=Fault.RESET),
+        stream(delta(content="x"), Fault.CUT),
+        stream(f"data: {{oops {KEY}\n\n".encode()),
+        Answer(status=307, headers={"location": f"http://h/?key={KEY}"}, length=True),
+        Answer([b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n<htm"], raw=True, close=True),
+    ],
+    ids=str,
+)
+async def test_nothing_behind_an_error_holds_the_request_or_the_key(answer: Answer) -> None:
+    async with FaultServer([answer]) as server:
+        model = model_at(server.url, idle_timeout=0.3)
+        with pytest.raises(ModelError) as caught:
+            await items_of(model)
+        await close_model(model)
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert KEY not in str(caught.value)
