@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import time
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,3 +106,18 @@ def test_a_conflict_is_mutual(a: list[Action], b: list[Action]) -> None:
 @given(_resource, st.text(alphabet="ab", min_size=1, max_size=3))
 def test_a_folder_is_shared_with_all_below_it(folder: str, name: str) -> None:
     assert shares(folder, f"{folder}/{name}" if folder else name)
+
+
+def test_the_pairs_of_thousands_of_calls_are_compared_quickly() -> None:
+    begun = time.process_time()
+    writes = [do("write", f"/workspace/some/folder/file_{n}") for n in range(1000)]
+    assert not any(conflicts(a, b) for a, b in combinations(writes, 2))
+    unknown = [list[Action]() for _ in range(1500)]
+    assert all(conflicts(a, b) for a, b in combinations(unknown, 2))
+    assert time.process_time() - begun < 3
+
+
+def test_a_resource_of_any_length_is_placed() -> None:
+    long = "/" + "a/" * 5000
+    assert shares(long, long + "b")
+    assert not shares(long + "b", long + "c")

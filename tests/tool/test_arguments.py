@@ -423,3 +423,37 @@ def test_names_that_execute_needs_are_an_error_before_the_call_even_if_the_schem
 def test_a_model_cannot_send_what_we_pass_ourselves(name: str) -> None:
     with pytest.raises(ArgumentsError, match=f"unknown parameter '{name}'"):
         prepare(_Wide(), json.dumps({name: 1}))
+
+
+# ---- hostile sizes: nothing takes the square of them
+
+
+def _quickly(work: Any) -> str:
+    begun = time.process_time()
+    said = _refusal(work)
+    assert time.process_time() - begun < 3
+    assert len(said) < 1000
+    return said
+
+
+def test_one_repeated_name_among_forty_thousand_is_found_quickly() -> None:
+    raw = "{" + ",".join(f'"k{n}": 1' for n in range(40_000)) + ', "k39999": 2}'
+    assert "'k39999'" in _quickly(lambda: parse(raw, OPEN)).replace('"', "'")
+
+
+def test_thousands_of_unknown_names_are_refused_quickly_and_briefly() -> None:
+    closed = {"properties": {f"name_{n}": {} for n in range(300)}, "additionalProperties": False}
+    assert "and 39997 more" in _quickly(lambda: validate({f"nam_{n}": 1 for n in range(40_000)}, closed))
+    assert "unknown parameter" in _quickly(lambda: validate({"nam" * 1_000_000: 1}, closed))
+    wanting = {"required": [f"name_{n}" for n in range(40_000)]}
+    assert "and 39997 more" in _quickly(lambda: validate({}, wanting))
+
+
+def test_thousands_of_objects_that_must_differ_are_compared_quickly() -> None:
+    schema = {"properties": {"a": {"type": "array", "uniqueItems": True}}}
+    assert not _quickly(lambda: validate({"a": [{"n": n} for n in range(40_000)]}, schema))
+    assert "uniqueItems" in _quickly(lambda: validate({"a": [*({"n": n} for n in range(40_000)), {"n": 7}]}, schema))
+    validate({"a": [1, True, "1", [1], [True], {"a": 1}, {"a": True}, 0, False, None]}, schema)
+    for pair in ([1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1.0}], [[1], [1]], [None, None], [True, True]):
+        with pytest.raises(ArgumentsError, match="uniqueItems"):
+            validate({"a": pair}, schema)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
+from functools import lru_cache
 
 from handwork.schema import Action
 
-_UNDECLARED = (Action(kind="execute", resource="*"),)
+_LONGEST = 1024
+"""Characters of a resource that is remembered; longer ones are read each time."""
 _ALONE = frozenset({"ask", "end"})
 
 
@@ -22,14 +24,21 @@ def conflicts(a: Sequence[Action], b: Sequence[Action]) -> bool:
         a: the actions of one call; paths are absolute and real (`Sandbox.resolve`), as nothing is looked up here.
         b: those of another.
     """
-    a, b = a or _UNDECLARED, b or _UNDECLARED
-    if any(action.kind in _ALONE for action in (*a, *b)):
+    if not a or not b:
         return True
-    return any(
-        shares(one.resource, other.resource) and not (_only_reads(one) and _only_reads(other))
-        for one in a
-        for other in b
-    )
+    if len(a) == len(b) == 1:  # the usual case: a reply of a thousand calls has half a million pairs
+        return _alone(a[0]) or _alone(b[0]) or _clash(a[0], b[0])
+    if any(map(_alone, a)) or any(map(_alone, b)):
+        return True
+    return any(_clash(one, other) for one in a for other in b)
+
+
+def _alone(action: Action) -> bool:
+    return action.kind in _ALONE
+
+
+def _clash(one: Action, other: Action) -> bool:
+    return not (_only_reads(one) and _only_reads(other)) and shares(one.resource, other.resource)
 
 
 def _only_reads(action: Action) -> bool:
@@ -42,7 +51,10 @@ def shares(a: str, b: str) -> bool:
     `*` is shared with everything, a folder with all below it; `/a/b` and `/a/bc` have nothing in common. What cannot be
     placed without looking (an empty name, `~`, a relative path that climbs) is taken for `*`.
     """
-    one, other = _parts(a), _parts(b)
+    if a == b:
+        return True
+    one = _known_parts(a) if len(a) <= _LONGEST else _parts(a)
+    other = _known_parts(b) if len(b) <= _LONGEST else _parts(b)
     if one is None or other is None:
         return True
     shorter = min(len(one), len(other))
@@ -62,6 +74,9 @@ def _parts(resource: str) -> tuple[str, ...] | None:
     if path.startswith("/"):
         return ("/", *_names(path))
     return None if path in (".", "..") or path.startswith("../") else _names(path)
+
+
+_known_parts = lru_cache(maxsize=8192)(_parts)
 
 
 def _names(path: str) -> tuple[str, ...]:

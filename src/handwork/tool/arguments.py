@@ -6,6 +6,7 @@ import functools
 import inspect
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -155,8 +156,8 @@ def _opened(value: JSON, allowed: frozenset[str] | set[str]) -> JSON:
 def _once(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
         raise _refused(f"the name {shown(twice)} is given twice in one object")
     return made
 

@@ -16,6 +16,8 @@ from handwork.tool.rules import fits, properties_of, types_of
 from handwork.tool.wording import given, short, shown, spot
 
 _SHOWN, _LOOKED_AT = 3, 20
+_COMPARED, _LONGEST_NAME = 200, 200
+"""How many known names a wrong one is compared with, and how long it may be: comparing takes the product of both lengths."""
 _BOUNDS = {
     "minimum": "at least {}",
     "maximum": "at most {}",
@@ -58,7 +60,7 @@ def unknown_parameter(name: str, schema: Mapping[str, JSON]) -> str:
     known = list(properties_of(schema))
     if not known:
         return f"unknown parameter '{short(name)}': there are none here"
-    near = difflib.get_close_matches(name, known, 1)
+    near = difflib.get_close_matches(name, known[:_COMPARED], 1) if len(name) <= _LONGEST_NAME else []
     hint = f"did you mean '{near[0]}'?" if near else f"expected only {', '.join(map(repr, known[:10]))}"
     return f"unknown parameter '{short(name)}' ({hint})"
 
@@ -69,9 +71,9 @@ def _explained(error: Any, root: Mapping[str, JSON]) -> str:
     path = list(error.absolute_path)
     inside = f" in {spot(path)}" if path else ""
     if keyword == "required":
-        return ", ".join(_missing(name, schema, root) for name in rule if name not in value) + inside
+        return _listed([name for name in rule if name not in value], lambda name: _missing(name, schema, root)) + inside
     if keyword == "additionalProperties":
-        return ", ".join(unknown_parameter(name, schema) for name in _extra(value, schema)) + inside
+        return _listed(_extra(value, schema), lambda name: unknown_parameter(name, schema)) + inside
     if keyword in ("anyOf", "oneOf") and (types := types_of(schema, root)):
         expected = " or ".join(sorted(types))
     elif keyword == "type":
@@ -83,6 +85,12 @@ def _explained(error: Any, root: Mapping[str, JSON]) -> str:
     else:
         expected = _BOUNDS.get(keyword, f"{keyword} {{}}").replace("{}", shown(rule))
     return f"{spot(path)}: expected {expected}, given {given(value)}"
+
+
+def _listed(names: list[str], explain: Callable[[str], str]) -> str:
+    """The first few explained: to find the nearest name of each of thousands takes longer than anything they could be worth."""
+    more = len(names) - _SHOWN
+    return ", ".join(map(explain, names[:_SHOWN])) + (f" and {more} more" if more > 0 else "")
 
 
 def _best(error: Any) -> Any:
@@ -122,6 +130,7 @@ def _validator(schema: bytes) -> Any:
         "additionalProperties": _check_additional,
         "pattern": _check_pattern,
         "patternProperties": _check_pattern_properties,
+        "uniqueItems": _check_unique,
     }
     for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
         if original := dialect.VALIDATORS.get(keyword):
@@ -163,6 +172,23 @@ def _check_pattern_properties(validator: Any, rule: Any, instance: Any, schema: 
         for name, value in instance.items():
             if _matches(pattern, name):
                 yield from validator.descend(value, inner, path=name, schema_path=pattern)
+
+
+def _check_unique(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """The library compares each object with every other one."""
+    from jsonschema import ValidationError
+
+    if rule and isinstance(instance, list) and len(set(map(_identity, instance))) < len(instance):
+        yield ValidationError("uniqueItems")
+
+
+def _identity(value: Any) -> Any:
+    """What is equal for equal JSON alone: 1 is 1.0, and true is not 1."""
+    if isinstance(value, dict):
+        return frozenset((name, _identity(item)) for name, item in value.items())
+    if isinstance(value, list):
+        return tuple(map(_identity, value))
+    return (bool, value) if isinstance(value, bool) else value
 
 
 def _check_additional(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
