@@ -142,7 +142,7 @@ class Session:
             self.past.take(event)
         self._fan_out.tell(event)
 
-    def _listener_failed(self, listener: Listener, error: Exception) -> None:
+    def _listener_failed(self, listener: Listener, error: BaseException) -> None:
         self.emit(Notice(level="warning", text=f"A listener failed and was dropped: {type(error).__name__}: {error}"))
 
     @asynccontextmanager

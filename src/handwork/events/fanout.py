@@ -91,11 +91,11 @@ def _source(delta: _Delta) -> tuple[object, ...]:
 class _Ear:
     """One listener; its queue and task exist from the first time that it had to be awaited."""
 
-    def __init__(self, listener: Listener, failed: Callable[[_Ear, Exception], None]) -> None:
+    def __init__(self, listener: Listener, failed: Callable[[_Ear, BaseException], None]) -> None:
         self.listener, self._failed = listener, failed
         self._queue: EventQueue | None = None
         self._task: asyncio.Task[None] | None = None
-        self._taken = 0
+        self._taken, self._stopped = 0, False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -122,6 +122,10 @@ class _Ear:
                 if inspect.isawaitable(waiting := self.listener(event)):
                     await waiting
                 self._rest(queue)
+        except asyncio.CancelledError as error:
+            if self._stopped:
+                raise
+            self._failed(self, error)  # the listener's own
         except Exception as error:  # a listener is a named boundary: the run goes on without it
             self._failed(self, error)
         finally:
@@ -144,6 +148,7 @@ class _Ear:
             return
 
     def stop(self) -> None:
+        self._stopped = True
         if self._task is not None:
             self._task.cancel()
 
@@ -154,12 +159,12 @@ class FanOut:
     `failed(listener, error)` hears of one that raised, after it was dropped.
     """
 
-    def __init__(self, failed: Callable[[Listener, Exception], None]) -> None:
+    def __init__(self, failed: Callable[[Listener, BaseException], None]) -> None:
         self._failed = failed
         self._ears: list[_Ear] = []
         self._outbox: deque[Event] = deque()
         self._telling = False
-        self._dropped: deque[tuple[Listener, Exception]] = deque()
+        self._dropped: deque[tuple[Listener, BaseException]] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._ears)
@@ -201,7 +206,7 @@ class FanOut:
                 self._ears.remove(ear)
             ear.stop()
 
-    def _drop(self, ear: _Ear, error: Exception) -> None:
+    def _drop(self, ear: _Ear, error: BaseException) -> None:
         if ear in self._ears:
             self._ears.remove(ear)
             self._dropped.append((ear.listener, error))
