@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
+import socket
 import struct
+import subprocess
+from collections.abc import Iterator
 
 import pytest
 
-from handwork.sandbox.inside import keyrings
+from handwork.sandbox.connection import Connection
+from handwork.sandbox.inside import keyrings, wire
 
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 _X86_64, _I386, _AARCH64, _ARM = 0xC000003E, 0x40000003, 0xC00000B7, 0x40000028
@@ -59,3 +64,28 @@ def test_calls_of_an_architecture_that_this_kernel_cannot_have_are_refused() -> 
 
 def test_a_machine_whose_calls_are_not_known_is_said_and_nothing_is_changed() -> None:
     assert "riscv64" in keyrings.leave("riscv64")
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    """Stands for a supervisor's process: it ends when the test does."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+        yield child
+
+
+async def test_a_sandbox_that_cannot_keep_programs_from_the_keyrings_is_announced(
+    child: subprocess.Popen[bytes],
+) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    told: list[tuple[str, str]] = []
+    connection = Connection(ours, child, os.memfd_create("errors"), lambda level, text: told.append((level, text)))
+    wire.send_packet(theirs, *wire.encode({"ready": True, "keys": "the kernel takes no filter"}, []))
+    await connection.ready
+    ((level, text),) = told
+    assert level == "warning"
+    assert "keyrings" in text
+    assert "the kernel takes no filter" in text
+    theirs.close()
+    assert child.stdin
+    child.stdin.close()
+    await connection.end()
