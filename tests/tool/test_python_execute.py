@@ -77,7 +77,6 @@ async def test_further_figures_become_artifacts_that_the_model_is_told_of(host: 
 
 
 async def test_a_figure_of_matplotlib_is_shown(host: Place) -> None:
-    pytest.importorskip("matplotlib")
     result = await run(host, "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", timeout=50)
     assert result.base64_image is not None
     assert base64.b64decode(result.base64_image).startswith(b"\x89PNG")
