@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -47,6 +49,32 @@ async def test_exclusive_refuses_what_exists_even_a_dangling_link(sandbox: Super
     _host_path(sandbox, "link").symlink_to("nowhere")
     with pytest.raises(FileExistsError):
         await sandbox.write("link", b"2", exclusive=True)
+
+
+async def test_a_file_that_somebody_else_changed_is_neither_replaced_nor_removed(sandbox: SupervisedSandbox) -> None:
+    await sandbox.write("file", b"old")
+    seen = hashlib.sha256(b"old").hexdigest()
+    await sandbox.exec(["sh", "-c", "printf more >> file"])
+    for act in (sandbox.write("file", b"mine", expected=seen), sandbox.remove("file", expected=seen)):
+        with pytest.raises(OSError, match="changed meanwhile") as caught:
+            await act
+        assert caught.value.errno == errno.ESTALE
+    assert await sandbox.read("file") == b"oldmore"
+    now = hashlib.sha256(b"oldmore").hexdigest()
+    await sandbox.write("file", b"mine", expected=now)
+    assert await sandbox.read("file") == b"mine"
+    await sandbox.remove("file", expected=hashlib.sha256(b"mine").hexdigest())
+    with pytest.raises(OSError, match="gone"):
+        await sandbox.write("file", b"mine", expected=now)
+    assert await sandbox.list("") == []
+
+
+async def test_a_write_gives_a_name_among_several_a_file_of_its_own(sandbox: SupervisedSandbox) -> None:
+    await sandbox.write("one", b"old")
+    _host_path(sandbox, "two").hardlink_to(_host_path(sandbox, "one"))
+    assert await sandbox.stat("one") == Entry("", "file", 3, stat.S_IMODE(_host_path(sandbox, "one").stat().st_mode), 2)
+    await sandbox.write("one", b"new")
+    assert (await sandbox.read("one"), await sandbox.read("two")) == (b"new", b"old")
 
 
 async def test_a_link_stays_and_its_target_is_written(sandbox: SupervisedSandbox) -> None:

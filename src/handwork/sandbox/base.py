@@ -23,12 +23,16 @@ class ExecResult:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or folder: `size` in bytes, `mode` the permission bits, `path` relative to what was listed ('' for itself)."""
+    """A file or folder: `size` in bytes, `mode` the permission bits, `path` relative to what was listed ('' for itself).
+
+    `links` is how many names a file has (hard links); 1 for anything else.
+    """
 
     path: str
     kind: Literal["file", "directory", "symlink", "other"]
     size: int
     mode: int
+    links: int = 1
 
 
 class Process(Protocol):
@@ -132,15 +136,26 @@ class Sandbox(Protocol):
 
     async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes: ...
 
-    async def write(self, path: str, data: bytes, *, mode: int | None = None, exclusive: bool = False) -> None:
+    async def write(
+        self,
+        path: str,
+        data: bytes,
+        *,
+        mode: int | None = None,
+        exclusive: bool = False,
+        expected: str | None = None,
+    ) -> None:
         """Write a file atomically (temporary file, fsync not needed, rename over the real target of a symlink).
 
         Parents are made. An existing file keeps its mode unless `mode` is given; `exclusive` refuses an existing one.
+        `expected`, the SHA-256 of the old content in hex, refuses a file that holds anything else by now (OSError with
+        ESTALE): it is compared right before the rename, so that nobody's work in between is overwritten. A file with
+        several names (hard links) gets one of its own: the others keep the old content.
         """
         ...
 
-    async def remove(self, path: str) -> None:
-        """Remove a file (not a folder)."""
+    async def remove(self, path: str, *, expected: str | None = None) -> None:
+        """Remove a file (not a folder); `expected` as for `write`."""
         ...
 
     async def list(self, path: str, *, depth: int = 1, hidden: bool = True, limit: int = 10_000) -> list[Entry]:

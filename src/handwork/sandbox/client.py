@@ -228,11 +228,19 @@ class SupervisedSandbox(ABC):
         finally:
             wire.close_all(fds)
 
-    async def write(self, path: str, data: bytes, *, mode: int | None = None, exclusive: bool = False) -> None:
-        await self._ask("write", path, data, mode=mode, exclusive=exclusive)
+    async def write(
+        self,
+        path: str,
+        data: bytes,
+        *,
+        mode: int | None = None,
+        exclusive: bool = False,
+        expected: str | None = None,
+    ) -> None:
+        await self._ask("write", path, data, mode=mode, exclusive=exclusive, expected=expected)
 
-    async def remove(self, path: str) -> None:
-        await self._ask("remove", path)
+    async def remove(self, path: str, *, expected: str | None = None) -> None:
+        await self._ask("remove", path, expected=expected)
 
     async def list(self, path: str, *, depth: int = 1, hidden: bool = True, limit: int = 10_000) -> list[Entry]:
         found, _fds = await self._ask("list", path, depth=depth, hidden=hidden, limit=limit)
@@ -274,5 +282,5 @@ async def _read_file(fds: list[int], offset: int, limit: int | None) -> bytes:
 
 
 def _entry(item: Any) -> Entry:
-    path, kind, size, mode = item
-    return Entry(path, kind, size, mode)
+    path, kind, size, mode, links = item
+    return Entry(path, kind, size, mode, links)

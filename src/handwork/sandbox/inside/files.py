@@ -40,20 +40,23 @@ class Files:
         os.close(fd)
         raise _error(errno.EISDIR) if stat.S_ISDIR(mode) else _error(errno.EACCES, "Not a regular file")
 
-    def write(self, path: str, source: int, mode: int | None, exclusive: bool) -> None:
-        """Replace or make a file with what the descriptor `source` holds, in one step."""
+    def write(self, path: str, source: int, mode: int | None, exclusive: bool, expected: str = "") -> None:
+        """Replace or make a file with what the descriptor `source` holds, in one step.
+
+        `expected`, if given, is the SHA-256 of what it must hold until then: ESTALE if it does not.
+        """
         if exclusive and os.path.lexists(os.path.join(self.workspace, path)):
             raise _error(errno.EEXIST)
         folder, name = self._parent(self.resolve(path), self.writable, make=True)
         try:
             if not name or path.endswith("/"):
                 raise _error(errno.EISDIR)
-            _replace(folder, name, source, mode, exclusive)
+            _replace(folder, name, source, mode, exclusive, expected)
         finally:
             os.close(folder)
 
-    def remove(self, path: str) -> None:
-        """Remove a file; of a link the link."""
+    def remove(self, path: str, expected: str = "") -> None:
+        """Remove a file; of a link the link. `expected` as for `write`."""
         full = os.path.join(self.workspace, path).rstrip("/")
         real = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
         folder, name = self._parent(
@@ -62,12 +65,14 @@ class Files:
         try:
             if not name:
                 raise _error(errno.EISDIR)
+            if expected:
+                _check_unchanged(folder, name, expected)
             os.unlink(name, dir_fd=folder)
         finally:
             os.close(folder)
 
     def stat(self, path: str) -> list[object] | None:
-        """[path, kind, size, mode] of what stands there, links followed; None if nothing does."""
+        """[path, kind, size, mode, links] of what stands there, links followed; None if nothing does."""
         try:
             folder, name = self._parent(self.resolve(path), self.readable + self.writable)
         except (FileNotFoundError, NotADirectoryError):
@@ -169,7 +174,7 @@ def _step(fd: int, name: str, make: bool) -> int:
     return below
 
 
-def _replace(folder: int, name: str, source: int, mode: int | None, exclusive: bool) -> None:
+def _replace(folder: int, name: str, source: int, mode: int | None, exclusive: bool, expected: str) -> None:
     try:
         old: os.stat_result | None = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -197,6 +202,8 @@ def _replace(folder: int, name: str, source: int, mode: int | None, exclusive: b
             _fill(fd, source, old, mode)
         finally:
             os.close(fd)
+        if expected:  # last, so that next to nothing can happen between this look and the rename
+            _check_unchanged(folder, name, expected)
         if exclusive:
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             os.unlink(temporary, dir_fd=folder)
@@ -207,6 +214,23 @@ def _replace(folder: int, name: str, source: int, mode: int | None, exclusive: b
         if isinstance(error, OSError) and error.errno == errno.EBUSY:
             raise _error(errno.EACCES, "The file is a mount point and cannot be replaced") from error
         raise
+
+
+def _check_unchanged(folder: int, name: str, expected: str) -> None:
+    import hashlib  # a start need not pay for it
+
+    digest = hashlib.sha256()
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError as error:
+        raise _error(errno.ESTALE, "The file is gone, or no file any more") from error
+    try:
+        while chunk := os.read(fd, _COPY) if stat.S_ISREG(os.fstat(fd).st_mode) else b"":
+            digest.update(chunk)
+    finally:
+        os.close(fd)
+    if digest.hexdigest() != expected:
+        raise _error(errno.ESTALE, "The file has changed meanwhile")
 
 
 def _fill(fd: int, source: int, old: os.stat_result | None, mode: int | None) -> None:
@@ -223,7 +247,8 @@ def _fill(fd: int, source: int, old: os.stat_result | None, mode: int | None) ->
 
 def _entry(path: str, status: os.stat_result) -> list[object]:
     kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
-    return [path, kinds.get(stat.S_IFMT(status.st_mode), "other"), status.st_size, stat.S_IMODE(status.st_mode)]
+    kind = kinds.get(stat.S_IFMT(status.st_mode), "other")
+    return [path, kind, status.st_size, stat.S_IMODE(status.st_mode), status.st_nlink if kind == "file" else 1]
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -88,12 +88,14 @@ class Supervisor:
         path = str(message["path"])
         if operation == "open":
             return None, [self.files.open(path)]
+        expected = str(message["expected"]) if message.get("expected") else ""
         if operation == "write":
             mode = message.get("mode")
-            self.files.write(path, fds[0], mode if isinstance(mode, int) else None, bool(message.get("exclusive")))
+            mode = mode if isinstance(mode, int) else None
+            self.files.write(path, fds[0], mode, bool(message.get("exclusive")), expected)
             return None, []
         if operation == "remove":
-            self.files.remove(path)
+            self.files.remove(path, expected)
             return None, []
         if operation == "list":
             depth, limit = message["depth"], message["limit"]
