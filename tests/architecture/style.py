@@ -10,12 +10,14 @@ from pathlib import Path
 from tests.architecture.source import PACKAGE, Module
 
 BROAD_HANDLERS: dict[str, str] = {
-    "agent.execution:Execution._understand": "a tool call: its actions() may raise",
-    "agent.execution:Execution._run_tool": "a tool call",
+    "agent.toolcall:ToolCallAgent._restore": "a tool call: its restore() may raise",
+    "agent.turn:Turn._understand": "a tool call: its actions() may raise",
+    "agent.turn:Turn._run_tool": "a tool call",
     "agent.permission:_decide": "the policy",
     "cli.app:_run": "the top of the CLI",
-    "session:Session._tell": "one listener",
-    "session:Session._close_one": "one cleanup",
+    "events.fanout:_Ear._listen": "one listener",
+    "events.fanout:_Ear.hear": "one listener",
+    "session:Session.close_part": "one cleanup",
     "tool.kernel_bridge:_main": "a kernel that does not start is told to the tool",
     "tool.kernel_bridge:Kernel.stop": "one cleanup",
     "tool.threads:_perform": "a tool call in a thread",

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from handwork import events as ev
 from handwork.agent.stuck import StuckDetector
-from handwork.errors import BudgetExceeded, Waiting
+from handwork.errors import BudgetExceeded, JournalError, Waiting
 from handwork.schema import Artifact, Message, RunResult, Status, Usage
 from handwork.session import Session, uncancelled
 
@@ -73,7 +73,7 @@ class Run:
         self.closed = True
         try:
             await uncancelled(self.session.gate(run_id=self.id, agent=self.agent))
-        except Exception as error:  # the run is over; that its end is not on disk is its last error
+        except JournalError as error:  # the run is over; that its end is not on disk is its last error
             result.status, result.error, result.detail = Status.ERROR, result.error or error, str(error)
         return result
 

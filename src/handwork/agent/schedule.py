@@ -57,17 +57,19 @@ async def run_in_order(calls: Sequence[Prepared], performer: Performer) -> None:
 
 
 async def _run_batch(batch: Sequence[Prepared], performer: Performer) -> None:
-    failures: list[BaseException] = []
+    failed = False
 
     async def one(prepared: Prepared, before: Sequence[Prepared]) -> None:
+        nonlocal failed
         try:
             await performer.permit(prepared.call)
             for other in before:
                 await other.done.wait()
-            if performer.goes_on and not failures:
+            if performer.goes_on and not failed:
                 await performer.perform(prepared.call)
-        except Exception as error:  # noted for the others, and raised when they are done
-            failures.append(error)
+        except BaseException:
+            failed = True
+            raise
         finally:
             prepared.done.set()
 
@@ -75,8 +77,6 @@ async def _run_batch(batch: Sequence[Prepared], performer: Performer) -> None:
         await one(batch[0], ())
     elif batch:
         await _together([one(prepared, _in_the_way(batch, index)) for index, prepared in enumerate(batch)])
-    if failures:
-        raise failures[0]
 
 
 def _in_the_way(batch: Sequence[Prepared], index: int) -> list[Prepared]:
@@ -87,11 +87,13 @@ def _in_the_way(batch: Sequence[Prepared], index: int) -> list[Prepared]:
 
 
 async def _together(work: Sequence[Awaitable[None]]) -> None:
+    """Let all come to their end, whatever one of them raises; then raise the first."""
     tasks = [asyncio.ensure_future(one) for one in work]
     try:
-        await asyncio.gather(*tasks)
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
     except asyncio.CancelledError:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        await asyncio.wait(tasks)  # they were cancelled, too
         raise
+    for error in ends:
+        if error is not None:
+            raise error
