@@ -197,6 +197,13 @@ def test_a_key_that_is_not_used_is_told_with_both_places_and_never_shown(tmp_pat
     assert any("api_key is not used for groq:x" in text for text in told)
 
 
+def test_a_model_in_this_process_needs_no_key_and_no_word_about_one(tmp_path: Path) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text(FILE)
+    given = load_settings(file, workspace=tmp_path, environ={}, overrides={"llm": {"model": "local:x"}})
+    assert (given.llm_for("x").api_key, given.notices) == ("", ())
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [

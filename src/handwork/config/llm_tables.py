@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handwork.config.credentials import Credential, attached, origin_of
-from handwork.config.providers import provider_name
+from handwork.config.providers import LOCAL, provider_name
 from handwork.config.settings import LLMSettings
 
 _OF_A_PLACE = ("base_url", "api_type", "api_version")
@@ -62,7 +62,7 @@ class Layered:
         notices = list(self.notices)
         for name, value in secrets.items():
             other = next((c.origin for c in reversed(self.credentials) if _given(c, name)), None)
-            if value is None and other is not None:
+            if value is None and other is not None and target != LOCAL:  # nobody needs a key in this process
                 notices.append(
                     f"{name} is not used for {self._get('model') or target}: it was given for {other}, and this is "
                     f"{target}. To use one there, give it together with that model or base_url"

@@ -29,7 +29,8 @@ class PriceSettings(SettingsTable):
 
 class LLMSettings(SettingsTable):
     """[llm] and [llm.<name>]. `model` is `provider:model` or a bare name at `base_url`; `timeout` bounds one whole request, in
-    seconds, `idle_timeout` the silence within it."""
+    seconds, `idle_timeout` the silence within it. `api_key` (or `env:NAME`) and `headers` go to the place that was
+    named when they were given, and to no other: see config.credentials."""
 
     model: str = ""
     base_url: str = ""

@@ -69,7 +69,7 @@ class ChatModel:
     def _encoded(self, request: Request) -> Body:
         try:
             return self._encoder.encode(request)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._source.error(BadRequestError, f"the request cannot be written as JSON: {error}") from None
 
     async def _refused(self, answer: Answer) -> ModelError:

@@ -116,9 +116,9 @@ class Source:
     def clean(self, text: str) -> str:
         """The text without our secrets, nor anything that looks like one."""
         for value in self.headers:
-            if len(value) >= 8:  # a shorter one is no secret, and its letters may stand anywhere
-                text = mask(text, value)
-                text = mask(text, value.rpartition(" ")[2])  # `Bearer …`
+            for secret in (value, value.rpartition(" ")[2]):  # `Bearer …`
+                if len(secret) >= 8:  # a shorter one is no secret, and its letters may stand anywhere
+                    text = mask(text, secret)
         return mask(text, self.key)
 
 
