@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from typing import Any
 
 import pytest
@@ -90,6 +91,10 @@ async def test_create_below_a_file_or_on_a_folder_or_with_a_slash_is_refused(pla
         (b"a\r\nb\r\n", "b", "b\nnew", b"a\r\nb\r\nnew\r\n"),
         (b"a\r\nb\r\nc", "a\r\nb", "z", b"z\r\nc"),
         (b"a\nb\nc\n", "a\r\nb", "z", b"z\nc\n"),
+        (b"a\r\nb\nc\r\nd\r\n", "a\nb\nc", "A\nb\nC", b"A\r\nb\nC\r\nd\r\n"),
+        (b"a\r\nb\nc\r\n", "a\nb\nc\n", "A\nB\nC\n", b"A\r\nB\nC\r\n"),
+        (b"a\nb\r\nc\nd\n", "a\nb\nc\nd", "b\nx\nc\nd", b"b\r\nx\nc\nd\n"),
+        (b"a\nb\r\nc\r\nd\n\n", "b\nc\nd", "b\nnew\nd", b"a\nb\r\nnew\r\nd\n\n"),
         (b"a\r\nb\nc\r\nd\ne\r\n", "b\nc\nd", "b\nC\nd", b"a\r\nb\nC\r\nd\ne\r\n"),
         (b"a\r\nb\nc\r\nd\n\r\n", "c", "c\nx", b"a\r\nb\nc\r\nx\r\nd\n\r\n"),
         (b"a\nb\r\nc\nd\n", "c", "c\nx", b"a\nb\r\nc\nx\nd\n"),
@@ -108,6 +113,9 @@ async def test_create_below_a_file_or_on_a_folder_or_with_a_slash_is_refused(pla
         ),
         ("a\nü\n".encode("utf-16"), "ü", "漢", "a\n漢\n".encode("utf-16")),
         (b"\xfe\xff" + "a\r\nb".encode("utf-16-be"), "a\nb", "c\nd", b"\xfe\xff" + "c\r\nd".encode("utf-16-be")),
+        ("a\nü\n".encode("utf-32"), "ü", "漢", "a\n漢\n".encode("utf-32")),
+        (b"\0\0\xfe\xff" + "a\r\nb".encode("utf-32-be"), "b", "c", b"\0\0\xfe\xff" + "a\r\nc".encode("utf-32-be")),
+        (b"\xff\xfe" + "\0ac\n".encode("utf-16-le"), "a", "b", b"\xff\xfe" + "\0bc\n".encode("utf-16-le")),
         (b"\x83\x65\x83\x58\x83\x67 name\n", "name", "title", b"\x83\x65\x83\x58\x83\x67 title\n"),
         (b"no end", "end", "END", b"no END"),
         (b"a\n\n\n", "a\n", "", b"\n\n"),
@@ -555,3 +563,128 @@ def test_actions_tell_reading_from_writing() -> None:
     for command in ("create", "str_replace", "insert", "undo_edit"):
         (action,) = tool.actions({"command": command, "path": "a"})
         assert (action.kind, action.resource, action.repeatable) == ("write", "a", False)
+
+
+# Others who write, and other names
+
+
+async def _append_before_the_write(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a program inside add a line between the editor's read and its write."""
+    read = place.sandbox.read
+
+    async def read_and_be_overtaken(path: str, **how: Any) -> bytes:
+        data = await read(path, **how)
+        await place.sandbox.exec(["sh", "-c", "echo theirs >> x"])
+        return data
+
+    monkeypatch.setattr(place.sandbox, "read", read_and_be_overtaken)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("str_replace", {"old_str": "one", "new_str": "1"}),
+        ("insert", {"insert_line": 0, "new_str": "zero"}),
+        ("undo_edit", {}),
+    ],
+)
+async def test_what_somebody_else_wrote_meanwhile_is_not_overwritten(
+    place: Place, monkeypatch: pytest.MonkeyPatch, command: str, arguments: dict[str, Any]
+) -> None:
+    put(place, "x", b"one\ntwo\n")
+    await edit(place, "str_replace", "x", old_str="two", new_str="2")
+    with monkeypatch.context() as patch:
+        await _append_before_the_write(place, patch)
+        message = await refused(place, command, "x", **arguments)
+    assert "changed meanwhile" in message
+    assert "view it again" in message
+    assert got(place, "x") == b"one\n2\ntheirs\n"
+    assert [entry.path for entry in await place.sandbox.list(".")] == ["x"]
+
+
+async def test_undoing_a_creation_does_not_remove_what_somebody_else_added(
+    host: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await edit(host, "create", "x", file_text="mine\n")
+    await _append_before_the_write(host, monkeypatch)
+    assert "changed meanwhile" in await refused(host, "undo_edit", "x")
+    assert got(host, "x") == b"mine\ntheirs\n"
+
+
+async def test_an_edit_of_a_file_with_several_names_changes_one_and_says_so(place: Place) -> None:
+    put(place, "x", b"old\n")
+    (place.workspace / "y").hardlink_to(place.workspace / "x")
+    result = await edit(place, "str_replace", "x", old_str="old", new_str="new")
+    assert "2 names (hard links)" in str(result.system)
+    assert (got(place, "x"), got(place, "y")) == (b"new\n", b"old\n")
+    assert (await edit(place, "str_replace", "x", old_str="new", new_str="newer")).system is None
+
+
+async def test_a_huge_wide_file_is_refused_as_its_lines_cannot_be_counted(host: Place) -> None:
+    put(host, "x", ("line\n" * 2_000_000).encode("utf-16"))
+    assert "convert it first" in await refused(host, "view", "x")
+
+
+# Hostile sizes: the event loop goes on, and nobody waits for long
+
+
+def _rows(change: bool) -> bytes:
+    return b"".join(b"%s row %d of many\n" % (b"new" if change and n % 2 else b"old", n) for n in range(3000))
+
+
+_LONG = b"x = [" + b"1234, " * 66_000 + b"]\n"
+_SAME = b"    return value\n" * 20_000
+_SPACED = b"a " * 200_000
+
+HOSTILE: dict[str, tuple[bytes, dict[str, Any]]] = {
+    "a near miss in 20,000 lines": (
+        b"".join(b"    result_%d = compute(first_%d, second_%d)\n" % (n, n, n) for n in range(20_000)),
+        {"old_str": "    result_77 = compute(first_77, secnd_77)", "new_str": ""},
+    ),
+    "a near miss in 20,000 lines of one kind": (
+        b"".join(b"a" * 150 + b"%d\n" % n for n in range(20_000)),
+        {"old_str": "a" * 200, "new_str": ""},
+    ),
+    "1,500 alternating rows": (
+        _rows(False),
+        {"old_str": _rows(False).decode(), "new_str": _rows(True).decode()},
+    ),
+    "20,000 equal lines, half of them changed": (
+        _SAME,
+        {"old_str": _SAME.decode(), "new_str": "    return value\n    return other\n" * 10_000},
+    ),
+    "a line of 400 KB": (_LONG, {"old_str": "]", "new_str": "] # end"}),
+    "a near miss in a line of 400 KB": (_LONG, {"old_str": "1234,  1234, 12345", "new_str": ""}),
+    "a near miss as long as a line of 400 KB": (_LONG, {"old_str": "y" + _LONG.decode()[1:], "new_str": ""}),
+    "words that almost repeat": (_SPACED, {"old_str": "a  " * 1500 + "b", "new_str": ""}),
+    "white space without end": (b" " * 400_000 + b"x", {"old_str": " \t x y", "new_str": ""}),
+    "a thousand edits": (
+        b"".join(b"line %d.\n" % n for n in range(5_000)),
+        {"edits": [{"old_str": f"line {n}.", "new_str": f"LINE {n}."} for n in range(0, 5_000, 5)]},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+async def test_hostile_sizes_neither_stop_the_loop_nor_take_long(host: Place, case: str) -> None:
+    before, arguments = HOSTILE[case]
+    put(host, "x", before)
+    await host.sandbox.exec(["true"])
+    loop = asyncio.get_running_loop()
+    lag = 0.0
+
+    async def heartbeat() -> None:
+        nonlocal lag
+        while True:
+            due = loop.time() + 0.01
+            await asyncio.sleep(0.01)
+            lag = max(lag, loop.time() - due)
+
+    beating = asyncio.create_task(heartbeat())
+    begun, used = loop.time(), time.process_time()
+    with contextlib.suppress(ToolError):
+        await edit(host, "str_replace", "x", **arguments)
+    taken = min(loop.time() - begun, time.process_time() - used)  # other processes of a busy machine do not count
+    beating.cancel()
+    assert lag < 0.5
+    assert taken < 2

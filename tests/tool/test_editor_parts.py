@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from handwork.errors import ToolError
 from handwork.tool import editor_history
+from handwork.tool.editor_diff import changes
 from handwork.tool.editor_history import Edit, EditHistory
 from handwork.tool.editor_match import insert, replace
 from handwork.tool.editor_show import unified
@@ -19,7 +20,11 @@ from handwork.tool.editor_text import FileText
 
 PIECES = st.sampled_from(["a", "b", "é", "漢", "\t", " ", "\n", "\r\n", "\r", "\ufeff", "\0", "\u2028"])
 TEXTS = st.lists(PIECES, max_size=30).map("".join)
-BYTES = st.one_of(st.binary(max_size=60), TEXTS.map(str.encode), TEXTS.map(lambda text: text.encode("utf-16")))
+BYTES = st.one_of(
+    st.binary(max_size=60),
+    TEXTS.map(str.encode),
+    *(TEXTS.map(lambda text, name=name: text.encode(name)) for name in ("utf-16", "utf-32")),
+)
 
 
 @given(BYTES)
@@ -70,6 +75,28 @@ def test_an_insertion_leaves_all_other_lines(text: str, line: int, new: str) -> 
         return
     assert edited.file.text.startswith("".join(file.lines[:line]))
     assert edited.file.text.endswith("".join(file.lines[line:]))
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from("abcdef"), max_size=30), st.lists(st.sampled_from("abcdef"), max_size=30))
+def test_what_lies_between_changes_is_equal_and_a_change_is_never_empty(old: list[str], new: list[str]) -> None:
+    made: list[str] = []
+    at = 0
+    for a, b, c, d in [*changes(old, new), (len(old), len(old), len(new), len(new))]:
+        made += old[at:a]
+        assert len(made) == c
+        made += new[c:d]
+        at = b
+    assert made == new
+    assert all(b > a or d > c for a, b, c, d in changes(old, new))
+    assert changes(old, old) == []
+
+
+def test_a_change_is_as_small_as_the_lines_around_it_allow() -> None:
+    old = [f"line {n}" for n in range(40)]
+    new = [*old[:5], "x", *old[5:20], *old[22:30], "y", "z", *old[31:]]
+    assert changes(old, new) == [(5, 5, 5, 6), (20, 22, 21, 21), (30, 31, 29, 31)]
+    assert changes(["{", "a", "}", "{", "b", "}"], ["{", "b", "}"]) == [(1, 4, 1, 1)]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="no git on this machine to apply the diff with")

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from handwork.errors import ToolError
-from handwork.sandbox.base import Sandbox
+from handwork.sandbox.base import Entry, Sandbox
 from handwork.schema import JSON, Action, ToolResult, scrub
 from handwork.tool.base import Tool, ToolContext
 from handwork.tool.call_facts import has_results_of
-from handwork.tool.editor_history import Edit, EditHistory
-from handwork.tool.editor_match import Edited, insert, replace
+from handwork.tool.editor_change import Change, created, inserted, replaced, taken_back
+from handwork.tool.editor_history import EditHistory
 from handwork.tool.editor_path import check_path, in_words, look, refuse_special
-from handwork.tool.editor_show import snippets, unified
-from handwork.tool.editor_text import FileText, is_binary
+from handwork.tool.editor_text import is_binary
 from handwork.tool.editor_view import view_directory, view_file
+from handwork.tool.threads import off_loop
 
 R = TypeVar("R")
 _MAX_EDIT = 64_000_000
@@ -43,7 +44,11 @@ class _Job:
 
 
 class StrReplaceEditor(Tool):
-    """View, create and edit files of the workspace (CONTRACT D3); tabs, line endings, encoding and mode survive."""
+    """View, create and edit files of the workspace (CONTRACT D3); tabs, line endings, encoding and mode survive.
+
+    A file is replaced in one step, and only while it still holds what the edit was made from. Of a file with several names
+    (hard links) only the one that was named changes, and the result says so.
+    """
 
     name = "str_replace_editor"
     description = (
@@ -131,8 +136,8 @@ async def _view(job: _Job) -> ToolResult:
     return await view_file(job.sandbox, job.path, entry.size, view_range)
 
 
-async def _open(job: _Job) -> bytes:
-    """The bytes of a text file that is to be edited."""
+async def _open(job: _Job) -> tuple[Entry, bytes]:
+    """A text file that is to be edited, and its bytes."""
     entry = await look(job.sandbox, job.path)
     refuse_special(entry, job.path)
     if entry.size > _MAX_EDIT:
@@ -144,7 +149,7 @@ async def _open(job: _Job) -> bytes:
         raise ToolError(
             f"{job.path} is a binary file ({len(data)} bytes): it cannot be edited as text. Use bash or python_execute."
         )
-    return data
+    return entry, data
 
 
 async def _create(job: _Job) -> ToolResult:
@@ -160,10 +165,9 @@ async def _create(job: _Job) -> ToolResult:
         raise ToolError(
             f"Cannot create {job.path}: it ends with a slash, so it names a directory. Give the file's name."
         )
-    data = text.encode()
-    await _written(_store(job, None, data))
-    details = {"path": job.path, "diff": unified(None, FileText.decode(data), job.path)}
-    return ToolResult(output=f"File created successfully at: {job.path}", details=details)
+    change = await off_loop(partial(created, text, job.path), len(text))
+    await _written(_store(job, change))
+    return ToolResult(output=f"File created successfully at: {job.path}", details=_details(job, change))
 
 
 async def _str_replace(job: _Job) -> ToolResult:
@@ -178,54 +182,48 @@ async def _str_replace(job: _Job) -> ToolResult:
         raise ToolError("`edits` must be a list of objects {old_str, new_str}.")
     if not edits:
         raise ToolError("`edits` is empty: give at least one {old_str, new_str}.")
-    before = await _open(job)
-    file, spans = FileText.decode(before), list[tuple[int, int]]()
-    for number, edit in enumerate(edits, 1):
-        try:
-            edited = replace(file, scrub(edit["old_str"]), scrub(edit.get("new_str") or ""), job.path)
-        except ToolError as error:
-            if len(edits) == 1:
-                raise
-            raise ToolError(f"Edit {number} of {len(edits)} failed, so none was made. {error.message}") from None
-        spans = _shifted(spans, edited, len(edited.file.text) - len(file.text))
-        file = edited.file
-    return await _save(job, before, file, spans)
-
-
-def _shifted(spans: list[tuple[int, int]], edited: Edited, growth: int) -> list[tuple[int, int]]:
-    """Earlier spans moved to where they lie after this edit, and its own."""
-    border = edited.end - growth  # where the edit's place ended before it
-    moved = [
-        (start + growth, end + growth) if start >= border else (start, min(end, len(edited.file.text)))
-        for start, end in spans
-    ]
-    return [*moved, (edited.start, edited.end)]
+    entry, before = await _open(job)
+    size = len(before) + sum(len(one["old_str"]) + len(one.get("new_str") or "") for one in edits)
+    change = await off_loop(partial(replaced, before, edits, job.path), size)
+    return await _save(job, entry, change)
 
 
 async def _insert(job: _Job) -> ToolResult:
     line = job.need("insert_line", "insert")
     if not isinstance(line, int):
         raise ToolError(f"Invalid `insert_line` {line!r}: it must be a whole number.")
-    new = scrub(job.need("new_str", "insert"))
-    before = await _open(job)
-    edited = insert(FileText.decode(before), line, new, job.path)
-    return await _save(job, before, edited.file, [(edited.start, edited.end)])
+    new = job.need("new_str", "insert")
+    entry, before = await _open(job)
+    change = await off_loop(partial(inserted, before, line, new, job.path), len(before) + len(new))
+    return await _save(job, entry, change)
 
 
-async def _save(job: _Job, before: bytes, file: FileText, spans: Sequence[tuple[int, int]]) -> ToolResult:
-    await _written(_store(job, before, file.encode()))
+async def _save(job: _Job, entry: Entry, change: Change) -> ToolResult:
+    await _written(_store(job, change))
     output = (
         f"The file {job.path} has been edited. Here's the result of running `cat -n` on a snippet of {job.path}:\n"
-        f"{snippets(file, spans)}\n{_REVIEW}"
+        f"{change.snippet}\n{_REVIEW}"
     )
-    return ToolResult(
-        output=output, details={"path": job.path, "diff": unified(FileText.decode(before), file, job.path)}
+    return ToolResult(output=output, system=_of_links(entry), details=_details(job, change))
+
+
+def _details(job: _Job, change: Change) -> dict[str, JSON]:
+    return {"path": job.path, "diff": change.diff}
+
+
+def _of_links(entry: Entry) -> str | None:
+    """The rename that makes a write atomic parts a file from its other names, which a human may have meant to keep together."""
+    if entry.links < 2:
+        return None
+    return (
+        f"The file had {entry.links} names (hard links). Only this one was changed; the others keep the content before."
     )
 
 
-async def _store(job: _Job, before: bytes | None, after: bytes) -> None:
-    await job.sandbox.write(job.path, after, exclusive=before is None)
-    job.history.add(await job.sandbox.resolve(job.path), Edit.between(before, after))
+async def _store(job: _Job, change: Change) -> None:
+    """Write the change, unless somebody else has changed the file meanwhile, and note how it is taken back."""
+    await job.sandbox.write(job.path, change.after or b"", exclusive=change.seen is None, expected=change.seen)
+    job.history.add(await job.sandbox.resolve(job.path), change.record)
 
 
 async def _undo(job: _Job) -> ToolResult:
@@ -238,29 +236,26 @@ async def _undo(job: _Job) -> ToolResult:
         lost = " Edits made before the session was resumed can no longer be taken back." if job.resumed else ""
         raise ToolError(f"No edit history found for {job.path}: there is nothing to undo.{lost}")
     now = await job.sandbox.read(job.path) if entry is not None else None
-    if now is None or not edit.fits(now):
+    if now is None or not await off_loop(partial(edit.fits, now), len(now)):
         what = "no longer exists" if now is None else "has changed since its last edit here"
         raise ToolError(
             f"Cannot undo: {job.path} {what} (by a command, or by hand), and undoing would destroy that later work. "
             "View it, and make the change with `str_replace`, or `create` it again."
         )
-    before = edit.undone(now)
-    await _written(_take_back(job, real, before))
-    after = FileText.decode(before) if before is not None else None
-    details = {"path": job.path, "diff": unified(FileText.decode(now), after, job.path)}
-    if after is None:
-        return ToolResult(output=f"Creating {job.path} has been undone: the file is removed.", details=details)
-    end = len(FileText.decode(before[: len(before) - edit.kept]).text) if before else 0
-    start = len(FileText.decode(before[: edit.start]).text) if before else 0
-    output = f"The last edit of {job.path} has been undone. Here's that place now:\n{snippets(after, [(start, max(start, end))])}"
-    return ToolResult(output=output, details=details)
-
-
-async def _take_back(job: _Job, real: str, before: bytes | None) -> None:
-    if before is None:
-        await job.sandbox.remove(job.path)
+    change = await off_loop(partial(taken_back, now, edit, job.path), len(now))
+    await _written(_take_back(job, real, change))
+    if change.after is None:
+        output = f"Creating {job.path} has been undone: the file is removed."
     else:
-        await job.sandbox.write(job.path, before)
+        output = f"The last edit of {job.path} has been undone. Here's that place now:\n{change.snippet}"
+    return ToolResult(output=output, system=_of_links(entry) if entry else None, details=_details(job, change))
+
+
+async def _take_back(job: _Job, real: str, change: Change) -> None:
+    if change.after is None:
+        await job.sandbox.remove(job.path, expected=change.seen)
+    else:
+        await job.sandbox.write(job.path, change.after, expected=change.seen)
     job.history.pop(real)
 
 

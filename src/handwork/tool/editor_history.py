@@ -7,6 +7,8 @@ import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from handwork.tool.editor_diff import common_end, common_start
+
 LEVELS = 100
 """Edits of one file that can be taken back."""
 MAX_BYTES = 64_000_000
@@ -30,8 +32,8 @@ class Edit:
         digest = hashlib.sha256(after).digest()
         if before is None:
             return cls(None, 0, 0, digest)
-        start = _common(before, after)
-        kept = min(_common(before[start:][::-1], after[start:][::-1]), len(before) - start, len(after) - start)
+        start = common_start(before, after)
+        kept = common_end(before, after, start)
         return cls(before[start : len(before) - kept], start, kept, digest)
 
     def fits(self, now: bytes) -> bool:
@@ -84,15 +86,3 @@ class EditHistory:
         self._size -= self._edits[file].pop(0).size
         if not self._edits[file]:
             del self._edits[file]
-
-
-def _common(one: bytes, two: bytes) -> int:
-    """The length of the common beginning, by halves: comparing slices is far faster than comparing bytes one by one."""
-    low, high = 0, min(len(one), len(two))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == two[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from pathlib import PurePosixPath
 
 from handwork.errors import ToolError
@@ -28,6 +29,11 @@ def check_path(path: str) -> None:
 def in_words(error: OSError, path: str, command: str) -> str:
     """What the operating system said, for the model."""
     verb = "view" if command == "view" else "change"
+    if error.errno == errno.ESTALE:
+        return (
+            f"{path} has changed meanwhile: somebody else (a background job, perhaps) wrote to it after it was read here. "
+            "Nothing was changed: view it again, then make the change."
+        )
     match error:
         case FileExistsError():
             return (

@@ -13,6 +13,8 @@ from handwork.errors import ToolError
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins as UTF-16's mark does, so it is asked first
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
@@ -20,8 +22,13 @@ _LONE = re.compile("[\udc80-\udcff]")
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether these bytes are no text: a NUL near the start and no mark of UTF-16 before it (git's rule)."""
-    return b"\0" in data[:8192] and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    """Whether these bytes are no text: a NUL near the start (git's rule) and no mark of UTF-16 or UTF-32 before it."""
+    return b"\0" in data[:8192] and not is_wide(data)
+
+
+def is_wide(data: bytes) -> bool:
+    """Whether the file says that it is UTF-16 or UTF-32, where a line end is more than one byte."""
+    return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class FileText:
 
     @classmethod
     def decode(cls, data: bytes) -> FileText:
-        """Read any bytes; what is neither UTF-8 nor marked UTF-16 is read as Windows-1252 or Latin-1, byte for byte."""
+        """Read any bytes; what is neither UTF-8 nor marked UTF-16 or UTF-32 is read as Windows-1252 or Latin-1, byte for byte."""
         for mark, encoding in _MARKS:
             if data.startswith(mark) and (text := _exactly(data[len(mark) :], encoding)) is not None:
                 return cls(text, encoding, mark=mark)
@@ -43,7 +50,7 @@ class FileText:
             return cls(text)
         text = data.decode("utf-8", "surrogateescape")
         broken = len(_LONE.findall(text))
-        if sum(1 for char in text if char > "\x7f") - broken >= broken:
+        if len(text) - len(text.encode("ascii", "ignore")) >= 2 * broken:
             return cls(text, errors="surrogateescape")  # UTF-8 with a few stray bytes
         if (text2 := _exactly(data, "cp1252")) is not None:
             return cls(text2, "cp1252")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from handwork.errors import ToolError
 from handwork.sandbox.base import Sandbox
 from handwork.schema import ToolResult
 from handwork.tool.editor_show import MAX_VIEW, numbered
-from handwork.tool.editor_text import FileText, is_binary
+from handwork.tool.editor_text import FileText, is_binary, is_wide
+from handwork.tool.threads import off_loop
 
 _WHOLE = 16_000_000
 _CHUNK = 4_000_000
@@ -38,9 +40,13 @@ async def view_file(sandbox: Sandbox, path: str, size: int, view_range: Any) -> 
         return await _view_huge(sandbox, path, size, first, last)
     data = await sandbox.read(path)
     _refuse_binary(data, path, size)
+    return await off_loop(partial(_shown, data, path, (first, last), view_range is not None), size)
+
+
+def _shown(data: bytes, path: str, lines: tuple[int, int], checked: bool) -> ToolResult:
     file = FileText.decode(data)
-    count = len(file.lines)
-    if view_range is not None:
+    count, (first, last) = len(file.lines), lines
+    if checked:
         _check_range(first, last, max(count, 1), path)
     end = count if last == -1 else last
     text, reached = numbered(file.lines[first - 1 : end], first)
@@ -99,6 +105,10 @@ async def _view_huge(sandbox: Sandbox, path: str, size: int, first: int, last: i
     while offset < size and (chunk := await sandbox.read(path, offset=offset, limit=_CHUNK)):
         if not offset:
             _refuse_binary(chunk, path, size)
+            if is_wide(chunk):
+                raise ToolError(
+                    f"{path} is huge ({size} bytes) and UTF-16 or UTF-32: convert it first (with bash: iconv)."
+                )
         offset += len(chunk)
         skip = 0
         while lines < first and (at := chunk.find(b"\n", skip)) >= 0:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from handwork.errors import ToolError
 
 T = TypeVar("T")
+_FEW = 50_000
 _Abandoned = Callable[[], None]
 
 
@@ -151,3 +152,8 @@ async def run_in_thread(function: Callable[..., T], *args: Any, abandoned: _Aban
         abandoned: called if the caller is cancelled while the function runs; the function cannot be stopped and goes on.
     """
     return await _pool.run(lambda: function(*args), abandoned)
+
+
+async def off_loop(work: Callable[[], T], size: int) -> T:
+    """Do work on so many bytes: right here if they are few, as a thread costs more then, else in a thread."""
+    return work() if size < _FEW else await run_in_thread(work)

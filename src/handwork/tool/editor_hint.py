@@ -1,0 +1,111 @@
+"""Why a text was not found in a file, and what comes nearest; each look takes a time linear in the file."""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+import re
+from bisect import bisect_right
+from itertools import accumulate
+
+from handwork.tool.editor_text import FileText, visible
+
+_MAX_WORDS = 2000
+_MAX_LINES = 100_000
+_MAX_LINE = 400
+_COMPARED = 160
+"""Characters of a line that are compared with another: comparing takes the product of both lengths."""
+_PIECES, _PIECE = 24, 3
+_FINALISTS = 8
+
+
+def not_found(file: FileText, old: str, path: str) -> str:
+    """What to tell of an `old` (with LF endings) that the file's plain text does not hold."""
+    text = f"No replacement was performed: `old_str` did not appear verbatim in {path}."
+    if hint := _numbered(file, old) or _spacing(file, old) or _case(file, old) or _nearest(file, old):
+        return f"{text} {hint}"
+    return f"{text} No line resembles it: view the file again."
+
+
+def _numbered(file: FileText, old: str) -> str:
+    bare = re.sub(r"(?m)^ *\d+\t", "", old)
+    if bare != old and bare in file.plain.text:
+        return "It contains the line numbers that `view` shows: leave them (and the tab after each) out."
+    return ""
+
+
+def _spacing(file: FileText, old: str) -> str:
+    """The same words with other white space between them, the first and the last of which may be parts of longer words."""
+    words = old.split()
+    if not words or len(words) > _MAX_WORDS:
+        return ""
+    lines = file.plain.text.split("\n")
+    squeezed = [" ".join(line.split()) for line in lines]
+    full = [index for index, line in enumerate(squeezed) if line]
+    text, wanted = " ".join(squeezed[index] for index in full), " ".join(words)
+    at = text.find(wanted)
+    if at < 0:
+        return ""
+    starts = [0, *accumulate(len(squeezed[index]) + 1 for index in full)]
+    first = full[bisect_right(starts, at) - 1]
+    last = full[bisect_right(starts, at + len(wanted) - 1) - 1]
+    ours = old.strip("\n").split("\n")
+    return f"It does appear at line {first + 1} with other white space. {_difference(lines[first : last + 1], ours, first + 1)}"
+
+
+def _case(file: FileText, old: str) -> str:
+    text, wanted = file.plain.text.lower(), old.lower()
+    at = text.find(wanted)
+    if at < 0:
+        return ""
+    line = text.count("\n", 0, at)
+    start = (
+        at - text.rfind("\n", 0, at) - 1
+    )  # where in its line, which may be longer in lower case, but hardly before this
+    theirs = file.plain.text.split("\n")[line : line + old.count("\n") + 1]
+    theirs[0] = theirs[0][start:]
+    theirs[-1] = theirs[-1][: len(old.rsplit("\n", 1)[-1])]
+    return f"It does appear at line {line + 1} in other case. {_difference(theirs, old.split(chr(10)), line + 1)}"
+
+
+def _difference(theirs: list[str], ours: list[str], line: int) -> str:
+    for index, (one, two) in enumerate(zip(theirs, ours, strict=False)):
+        if one != two:
+            return f"The first difference, line {line + index}:\n  file:    {_quoted(one)}\n  old_str: {_quoted(two)}"
+    return (
+        f"The file has {len(theirs)} lines there, `old_str` has {len(ours)}; mind blank lines and spaces at line ends."
+    )
+
+
+def _quoted(line: str) -> str:
+    return repr(visible(line[:_MAX_LINE]))
+
+
+def _nearest(file: FileText, old: str) -> str:
+    """The lines that most resemble the longest line of old_str.
+
+    All lines are asked for pieces of it, which is quick; only those that have most of them are compared in earnest.
+    """
+    wanted = max(old.split("\n"), key=lambda line: len(line.strip())).strip()[:_MAX_LINE]
+    step = max(len(wanted) // _PIECES, 1)
+    pieces = {wanted[at : at + _PIECE].lower() for at in range(0, max(len(wanted) - _PIECE + 1, 1), step)}
+    lines: dict[str, int] = {}
+    for number, line in enumerate(file.lines[:_MAX_LINES], 1):
+        lines.setdefault(line[: 2 * _MAX_LINE].strip()[:_MAX_LINE], number)
+    shared = ((sum(piece in low for piece in pieces), line) for line in lines if line and (low := line.lower()))
+    best = heapq.nlargest(_FINALISTS, (pair for pair in shared if pair[0]), key=lambda pair: pair[0])
+    close = _close(wanted, [line for _, line in best])
+    if not close:
+        return ""
+    shown = "\n".join(
+        f"{number:6}\t{visible(file.lines[number - 1][:_MAX_LINE])}" for number in sorted(lines[line] for line in close)
+    )
+    return f"The nearest lines to `{wanted}`:\n{shown}"
+
+
+def _close(wanted: str, lines: list[str]) -> list[str]:
+    """Of these lines at most three that resemble the wanted one."""
+    by_start: dict[str, str] = {}
+    for line in lines:
+        by_start.setdefault(line[:_COMPARED], line)
+    return [by_start[start] for start in difflib.get_close_matches(wanted[:_COMPARED], by_start, n=3, cutoff=0.6)]
