@@ -113,7 +113,7 @@ async def test_create_below_a_file_or_on_a_folder_or_with_a_slash_is_refused(pla
         ),
         ("a\nü\n".encode("utf-16"), "ü", "漢", "a\n漢\n".encode("utf-16")),
         (b"\xfe\xff" + "a\r\nb".encode("utf-16-be"), "a\nb", "c\nd", b"\xfe\xff" + "c\r\nd".encode("utf-16-be")),
-        ("a\nü\n".encode("utf-32"), "ü", "漢", "a\n漢\n".encode("utf-32")),
+        ("a\nü\n".encode("utf-32"), "ü", "漢ü", "a\n漢ü\n".encode("utf-32")),
         (b"\0\0\xfe\xff" + "a\r\nb".encode("utf-32-be"), "b", "c", b"\0\0\xfe\xff" + "a\r\nc".encode("utf-32-be")),
         (b"\xff\xfe" + "\0ac\n".encode("utf-16-le"), "a", "b", b"\xff\xfe" + "\0bc\n".encode("utf-16-le")),
         (b"\x83\x65\x83\x58\x83\x67 name\n", "name", "title", b"\x83\x65\x83\x58\x83\x67 title\n"),
@@ -642,8 +642,8 @@ HOSTILE: dict[str, tuple[bytes, dict[str, Any]]] = {
         {"old_str": "    result_77 = compute(first_77, secnd_77)", "new_str": ""},
     ),
     "a near miss in 20,000 lines of one kind": (
-        b"".join(b"a" * 150 + b"%d\n" % n for n in range(20_000)),
-        {"old_str": "a" * 200, "new_str": ""},
+        b"".join(b"%05d " % n * 30 + b"\n" for n in range(20_000)),
+        {"old_str": "0 " + "12345 " * 29, "new_str": ""},
     ),
     "1,500 alternating rows": (
         _rows(False),
@@ -659,8 +659,8 @@ HOSTILE: dict[str, tuple[bytes, dict[str, Any]]] = {
     "words that almost repeat": (_SPACED, {"old_str": "a  " * 1500 + "b", "new_str": ""}),
     "white space without end": (b" " * 400_000 + b"x", {"old_str": " \t x y", "new_str": ""}),
     "a thousand edits": (
-        b"".join(b"line %d.\n" % n for n in range(5_000)),
-        {"edits": [{"old_str": f"line {n}.", "new_str": f"LINE {n}."} for n in range(0, 5_000, 5)]},
+        b"".join(b"line %d.\n" % n for n in range(20_000)),
+        {"edits": [{"old_str": f"line {n}.", "new_str": f"LINE {n}."} for n in range(0, 20_000, 20)]},
     ),
 }
 

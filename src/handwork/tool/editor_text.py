@@ -125,8 +125,10 @@ class Plain:
     def of(cls, file: FileText) -> Plain:
         if file.ending == "\r":
             return cls(file.text.replace("\r", "\n"), ())
+        if "\r\n" not in file.text:
+            return cls(file.text, ())
         joints = [match.start() - index for index, match in enumerate(re.finditer("\r\n", file.text))]
-        return cls(file.text.replace("\r\n", "\n") if joints else file.text, joints)
+        return cls(file.text.replace("\r\n", "\n"), joints)
 
     def original(self, offset: int) -> int:
         """Where this offset of `text` lies in the original text."""
