@@ -458,3 +458,29 @@ async def test_a_call_that_later_turns_have_passed_by_is_not_run_any_more(settin
     await agent.run("thanks")
     assert effect.ran == []
     assert results(agent)[0].startswith("Outcome unknown")
+
+
+@pytest.mark.parametrize("how", ["clear", "append", "set"])
+async def test_a_tool_that_changes_the_memory_during_its_call_leaves_a_history_that_can_be_sent(
+    settings: Settings, how: str
+) -> None:
+    async def meddle() -> str:
+        """Change the history."""
+        if how == "clear":
+            agent.memory.clear()
+        elif how == "append":
+            agent.update_memory("user", "by the way")
+        else:
+            agent.messages = [Message.user_message("something else")]
+        return "meddled"
+
+    agent = agent_of(settings, [call("meddle"), "ok"], meddle)
+    assert (await agent.run("go")).output == "ok"
+    expected: set[str] = set()
+    for message in agent.llm.requests[-1].messages:
+        if message.role is Role.TOOL:
+            expected.remove(message.tool_call_id)
+        else:
+            assert not expected
+            expected = {one.id for one in message.tool_calls}
+    assert any("meddled" in (message.content or "") for message in agent.messages)

@@ -14,6 +14,6 @@ async def put(run: Run, question: Question) -> str:
         await run.gate()
     answer = run.answers.pop(question.id, None)
     if answer is None:
-        answer = await run.session.ask(question)
+        answer = run.session.masked(await run.session.ask(question))
     run.emit(ev.QuestionAnswered(id=question.id, answer=answer))
     return answer

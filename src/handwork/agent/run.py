@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
 from handwork import events as ev
 from handwork.agent.stuck import StuckDetector
 from handwork.errors import BudgetExceeded, JournalError, Waiting
-from handwork.schema import Artifact, Message, RunResult, Status, Usage
+from handwork.schema import Artifact, RunResult, Status, Usage
 from handwork.session import Session, uncancelled
 
 Level = Literal["info", "warning", "error"]
@@ -52,8 +52,6 @@ class Run:
         self.beside: str | None = None
         self.last_text: str | None = None
         self.artifacts: list[Artifact] = []
-        self.history: Sequence[Message] = ()
-        """The conversation as tools see it."""
         self.answers: dict[str, str] = {}
         """A human's answers that came with the run, by the question's id."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from handwork import events as ev
+from handwork.agent.history import OpenTurn, adopt_orphans, first_open
 from handwork.agent.questions import put
 from handwork.agent.run import Run
 from handwork.errors import Waiting
-from handwork.schema import Memory, Message, Question, Role, ToolCall
+from handwork.schema import Memory, Question, ToolCall
 from handwork.store.past import Outcome
 
 _UNKNOWN = "Outcome unknown: the call had started when the run was interrupted; check what it did before you repeat it"
@@ -23,18 +23,7 @@ class Settles(Protocol):
 
     memory: Memory
 
-    async def complete(
-        self, run: Run, calls: Sequence[ToolCall], given: dict[str, Outcome], at: int | None = None
-    ) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class OpenTurn:
-    """Calls that lack a result; `end` is where their results belong, `newest` whether no assistant spoke after them."""
-
-    end: int
-    calls: tuple[ToolCall, ...]
-    newest: bool
+    async def complete(self, run: Run, calls: Sequence[ToolCall], given: dict[str, Outcome]) -> str: ...
 
 
 async def settle(agent: Settles, run: Run, request: str | None) -> str | None:
@@ -43,49 +32,20 @@ async def settle(agent: Settles, run: Run, request: str | None) -> str | None:
     Of the newest turn, a call that never started runs now, one that started is repeated only if all its actions are
     repeatable, else the human decides. Calls of older turns, which requests have passed by, are only answered.
     """
-    _adopt_orphans(agent.memory)
+    adopt_orphans(agent.memory)
     settled: list[str] = []
-    while (turn := _first_open(agent.memory.messages)) is not None:
+    while (turn := first_open(agent.memory.messages)) is not None:
         given: dict[str, Outcome] = {}
         if turn.newest:
             request = _answering(run, turn, request)
             given = await _decided(run, turn.calls)
         else:
             given = {call.id: _recorded(run, call) or Outcome(_LOST, is_error=True) for call in turn.calls}
-        last = turn.end == len(agent.memory.messages)
-        await agent.complete(run, turn.calls, given, None if last else turn.end)
+        await agent.complete(run, turn.calls, given)
         settled += [call.id for call in turn.calls]
     if settled:
         run.emit(ev.RunResumed(settled=tuple(settled)))
     return request
-
-
-def _first_open(messages: Sequence[Message]) -> OpenTurn | None:
-    """The oldest turn with calls whose results do not follow it."""
-    for index, message in enumerate(messages):
-        if not message.tool_calls:
-            continue
-        end, answered = index + 1, set()
-        while end < len(messages) and messages[end].role is Role.TOOL:
-            answered.add(messages[end].tool_call_id)
-            end += 1
-        missing = tuple(call for call in message.tool_calls if call.id not in answered)
-        if missing:
-            return OpenTurn(end, missing, all(later.role is not Role.ASSISTANT for later in messages[end:]))
-    return None
-
-
-def _adopt_orphans(memory: Memory) -> None:
-    """Results that do not follow their call, and second ones, become words of the user: no provider takes them otherwise."""
-    expected: set[str] = set()
-    for index, message in enumerate(memory.messages):
-        if message.role is Role.TOOL:
-            if message.tool_call_id in expected:
-                expected.discard(message.tool_call_id)
-                continue
-            text = f"Result of an earlier call of {message.name or 'a tool'}:\n{message.content or ''}"
-            memory.messages[index] = Message(role=Role.USER, content=text, images=message.images)
-        expected = {call.id for call in message.tool_calls} if message.role is not Role.TOOL else expected
 
 
 def _answering(run: Run, turn: OpenTurn, request: str | None) -> str | None:

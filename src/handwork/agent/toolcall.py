@@ -10,6 +10,7 @@ from typing import Any
 from handwork.agent.asking import Asker, token_limit
 from handwork.agent.base import NUDGE
 from handwork.agent.context import CallIds, tail_of
+from handwork.agent.history import insert_results
 from handwork.agent.observe import limit_for
 from handwork.agent.react import ReActAgent
 from handwork.agent.run import Run
@@ -185,12 +186,10 @@ class ToolCallAgent(ReActAgent):
                 self.state = AgentState.FINISHED
         return last.content
 
-    async def complete(
-        self, run: Run, calls: Sequence[ToolCall], given: dict[str, Outcome], at: int | None = None
-    ) -> str:
-        """Run the calls whose outcome is not given, then give each its tool message, in order: at the end of memory, or at `at`."""
+    async def complete(self, run: Run, calls: Sequence[ToolCall], given: dict[str, Outcome]) -> str:
+        """Run the calls whose outcome is not given, then give each its tool message, in order, right behind the calls."""
         turn = self._turn = Turn(
-            run, self, calls, limit=limit_for(self.max_observe, len(calls)), cut=self._was_cut(calls)
+            run, self, calls, limit=limit_for(self.max_observe, len(calls)), cut=was_cut(self.memory, calls)
         )
         await run_in_order([await turn.prepared(call) for call in calls if call.id not in given], turn)
         for call in calls:
@@ -201,10 +200,7 @@ class ToolCallAgent(ReActAgent):
         for call, outcome in zip(calls, outcomes, strict=True):
             messages += _image_messages(call, outcome)
             run.artifacts += outcome.artifacts
-        if at is None:
-            self.memory.add_messages(messages)
-        else:
-            self.memory.messages[at:at] = messages
+        insert_results(self.memory, calls, messages)
         self._journal_memory(run)
         return "\n\n".join(outcome.observation for outcome in outcomes)
 
@@ -214,13 +210,6 @@ class ToolCallAgent(ReActAgent):
         if outcome.is_error:
             result = ToolResult(error=outcome.observation, details=outcome.details)
         await self.handle_result(call.function.name, result, _arguments(call))
-
-    def _was_cut(self, calls: Sequence[ToolCall]) -> bool:
-        ids = {call.id for call in calls}
-        for message in reversed(self.memory.messages):
-            if any(call.id in ids for call in message.tool_calls):
-                return message.finish_reason == "length"
-        return False
 
     async def execute_tool(self, command: ToolCall) -> str:
         """Run one call: name, arguments, policy, effect, special tool; returns what the model sees and never raises for
@@ -305,11 +294,6 @@ class ToolCallAgent(ReActAgent):
         self._direct = None
         for tool in self.available_tools:
             await session.close_part(tool.cleanup)
-
-    def _begin(self, session: Session) -> Run:
-        run = super()._begin(session)
-        run.history = self.memory.messages
-        return run
 
     def _current(self) -> Run:
         """The run that goes on, else one for think(), act() or execute_tool() called directly; it ends with the session."""

@@ -23,7 +23,7 @@ from handwork.errors import (
     ToolError,
     Waiting,
 )
-from handwork.schema import JSON, Action, Question, ToolCall, ToolResult
+from handwork.schema import JSON, Action, Memory, Question, ToolCall, ToolResult
 from handwork.store.past import Outcome
 from handwork.tool.arguments import prepare
 from handwork.tool.base import Tool, ToolContext
@@ -64,6 +64,7 @@ class Host(Protocol):
     """What a turn needs of its agent: the tools, the hooks, and whether the run goes on."""
 
     available_tools: ToolCollection
+    memory: Memory
 
     @property
     def ended(self) -> bool: ...
@@ -235,7 +236,7 @@ class Turn:
             progress=progress,
             save_artifact=session.save_artifact,
             resource=session.resource,
-            history=run.history,
+            history=self._host.memory.messages,
             deadline=run.deadline,
         )
 

@@ -1,0 +1,81 @@
+"""What makes a history valid: each call has exactly one result, right behind it, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from handwork.schema import Memory, Message, Role, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """Calls that lack a result; `newest` says whether no assistant spoke after them."""
+
+    calls: tuple[ToolCall, ...]
+    newest: bool
+
+
+def first_open(messages: Sequence[Message]) -> OpenTurn | None:
+    """The oldest turn with calls whose results do not follow it."""
+    for index, message in enumerate(messages):
+        if not message.tool_calls:
+            continue
+        end = _end_of_results(messages, index)
+        answered = {result.tool_call_id for result in messages[index + 1 : end]}
+        missing = tuple(call for call in message.tool_calls if call.id not in answered)
+        if missing:
+            return OpenTurn(missing, all(later.role is not Role.ASSISTANT for later in messages[end:]))
+    return None
+
+
+def adopt_orphans(memory: Memory) -> None:
+    """Results that do not follow their call, and second ones, become words of the user: no provider takes them otherwise."""
+    expected: set[str] = set()
+    for index, message in enumerate(memory.messages):
+        if message.role is not Role.TOOL:
+            expected = {call.id for call in message.tool_calls}
+        elif message.tool_call_id in expected:
+            expected.discard(message.tool_call_id)
+        else:
+            memory.messages[index] = _as_words(message)
+
+
+def insert_results(memory: Memory, calls: Sequence[ToolCall], results: Sequence[Message]) -> None:
+    """Put results right behind their calls, wherever a tool has left those; without their calls they are words of the user."""
+    at = _place_of(memory, calls)
+    if at is None:
+        words = [_as_words(message) if message.role is Role.TOOL else message for message in results]
+        memory.add_messages(words)
+        return
+    end = _end_of_results(memory.messages, at)
+    if end == len(memory.messages):
+        memory.add_messages(results)
+    else:
+        memory.messages[end:end] = results
+
+
+def was_cut(memory: Memory, calls: Sequence[ToolCall]) -> bool:
+    """Whether the reply that made these calls was cut off by the token limit."""
+    at = _place_of(memory, calls)
+    return at is not None and memory.messages[at].finish_reason == "length"
+
+
+def _place_of(memory: Memory, calls: Sequence[ToolCall]) -> int | None:
+    ids = {call.id for call in calls}
+    for index in range(len(memory.messages) - 1, -1, -1):
+        if any(call.id in ids for call in memory.messages[index].tool_calls):
+            return index
+    return None
+
+
+def _end_of_results(messages: Sequence[Message], index: int) -> int:
+    end = index + 1
+    while end < len(messages) and messages[end].role is Role.TOOL:
+        end += 1
+    return end
+
+
+def _as_words(message: Message) -> Message:
+    text = f"Result of an earlier call of {message.name or 'a tool'}:\n{message.content or ''}"
+    return Message(role=Role.USER, content=text, images=message.images)
