@@ -10,39 +10,44 @@ _CHUNK = 1 << 18
 
 
 class Capture:
-    """Keeps at most `limit` bytes: the first and the last half of what was fed."""
+    """Keeps at most `limit` bytes: the first and the last half of what was fed; `total` counts all."""
 
     def __init__(self, limit: int) -> None:
-        self._head_room = limit - limit // 2
-        self._tail_room = limit // 2
-        self._head: list[bytes] = []
+        self.total = 0
+        self._limit, self._tail_room = limit, limit // 2
+        self._head_room = limit - self._tail_room
+        self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
-        self.omitted = 0
 
     def feed(self, data: bytes) -> None:
-        if self._head_room:
-            first, data = data[: self._head_room], data[self._head_room :]
-            self._head_room -= len(first)
-            self._head.append(first)
+        """Take more bytes in."""
+        self.total += len(data)
+        if room := self._head_room - len(self._head):
+            self._head += data[:room]
+            data = data[room:]
         if not data:
             return
         self._tail.append(data)
         self._tail_size += len(data)
         while self._tail and self._tail_size - len(self._tail[0]) >= self._tail_room:
-            gone = len(self._tail.popleft())
-            self._tail_size -= gone
-            self.omitted += gone
+            self._tail_size -= len(self._tail.popleft())
+
+    @property
+    def omitted(self) -> int:
+        """How many bytes in the middle are not kept."""
+        return max(self.total - self._limit, 0)
+
+    def ends(self) -> tuple[bytes, bytes]:
+        """The kept head and tail; without a gap between them if nothing is omitted."""
+        tail = b"".join(self._tail)
+        return bytes(self._head), tail[max(len(tail) - self._tail_room, 0) :]
 
     def finish(self) -> tuple[bytes, int]:
         """What was kept and how many bytes were left out; a mark stands where they are missing."""
-        tail = b"".join(self._tail)
-        if excess := max(0, len(tail) - self._tail_room):
-            self.omitted += excess
-            tail = tail[excess:]
-        if not self.omitted:
-            return b"".join(self._head) + tail, 0
-        return b"".join([*self._head, b"\n[... %d bytes left out ...]\n" % self.omitted, tail]), self.omitted
+        head, tail = self.ends()
+        mark = b"\n[... %d bytes left out ...]\n" % self.omitted if self.omitted else b""
+        return head + mark + tail, self.omitted
 
 
 class Drain:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping, Sequence
 
 from handwork.errors import ToolError
 from handwork.schema import JSON, Action, ToolResult, scrub
 from handwork.tool.base import Tool, ToolContext
 from handwork.tool.call_facts import has_results_of, time_left
+from handwork.tool.process_end import how_it_ended
 from handwork.tool.shell import Outcome, Shell
 
 TIMEOUT = 120
@@ -117,12 +117,5 @@ def _error(outcome: Outcome, seconds: float) -> str | None:
             "What it wrote until then follows; its effects may be incomplete."
         )
     if outcome.shell_ended and outcome.exit_code is not None and outcome.exit_code < 0:
-        return f"The shell was killed by {_signal(-outcome.exit_code)}. {_NEXT_IS_NEW}"
+        return f"The shell was {how_it_ended(outcome.exit_code)}. {_NEXT_IS_NEW}"
     return None
-
-
-def _signal(number: int) -> str:
-    try:
-        return f"signal {number} ({signal.Signals(number).name})"
-    except ValueError:
-        return f"signal {number}"

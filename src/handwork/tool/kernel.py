@@ -12,6 +12,7 @@ from typing import Any
 from handwork.sandbox.base import Sandbox
 from handwork.schema import scrub
 from handwork.tool.kernel_link import Link
+from handwork.tool.process_end import how_it_ended
 from handwork.tool.terminal_text import plain
 
 _ANSWER_SECONDS = 1.0
@@ -190,10 +191,3 @@ def _part(kind: str, message: dict[str, Any], outcome: Outcome) -> None:
         outcome.omitted, outcome.pictures_omitted = message["omitted"], message["images_omitted"]
         gap = f"\n[... {outcome.omitted} characters omitted ...]\n" if outcome.omitted else ""
         outcome.text += gap + message["text"]
-
-
-def how_it_ended(code: int | None) -> str:
-    """A process's end in words."""
-    if code is None:
-        return "no exit code is known"
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

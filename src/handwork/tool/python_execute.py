@@ -9,7 +9,8 @@ from handwork.errors import ToolError
 from handwork.schema import JSON, Action, Artifact, ToolResult, scrub
 from handwork.tool.base import Tool, ToolContext
 from handwork.tool.call_facts import has_results_of, time_left
-from handwork.tool.kernel import Kernel, Outcome, how_it_ended
+from handwork.tool.kernel import Kernel, Outcome
+from handwork.tool.process_end import how_it_ended
 
 TIMEOUT = 60
 """Seconds that code may run unless the call says otherwise."""

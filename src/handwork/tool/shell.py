@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 from handwork.errors import SandboxError
 from handwork.sandbox.base import Sandbox
+from handwork.tool.process_end import how_it_ended
 from handwork.tool.shell_process import Bash
+from handwork.tool.terminal_text import plain_ends
 
 _KILL_SECONDS = 1.0
 _SETTLE_SECONDS = 0.5
@@ -55,7 +57,7 @@ class Shell:
         async with self._lock:
             bash, before = await self._ready_with_jobs()
             notes, self._notes = self._notes, []
-            background = bash.between.text()
+            background = plain_ends(bash.between)
             began = time.monotonic()
             timed_out = False
             try:
@@ -132,7 +134,7 @@ class Shell:
             with contextlib.suppress(TimeoutError, OSError, SandboxError):
                 async with asyncio.timeout(_KILL_SECONDS):
                     await old.process.wait()
-            how = _how(old.process.returncode)
+            how = how_it_ended(old.process.returncode)
             self._notes.append(f"The shell before had ended ({how}), so this is a new one: {_LOST}.")
             self._former.append(old)
 
@@ -145,7 +147,7 @@ class Shell:
             code = None
         folder = end.folder if end else ""
         return Outcome(
-            output=capture.text(),
+            output=plain_ends(capture),
             exit_code=code,
             timed_out=timed_out,
             shell_ended=ended and end is None,
@@ -186,9 +188,3 @@ async def _follow(bash: Bash, progress: Callable[[str], Awaitable[None]]) -> Non
         await bash.settled(_GATHER_SECONDS)
         if text := bash.fresh.take():
             await progress(text)
-
-
-def _how(code: int | None) -> str:
-    if code is None:
-        return "nobody knows how"
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

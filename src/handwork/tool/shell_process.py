@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 from handwork.errors import SandboxError
 from handwork.sandbox.base import Process, Sandbox
-from handwork.tool.terminal_text import Fresh, HeadTail
+from handwork.sandbox.capture import Capture
+from handwork.tool.terminal_text import Fresh
 
+_KEPT = 400_000
+"""Bytes of one command's output that are kept."""
 _ENVIRONMENT = {
     "TERM": "dumb",
     "PAGER": "cat",
@@ -56,9 +59,9 @@ class Bash:
         self.over = False
         """Whether the shell has ended."""
         self.end: End | None = None
-        self.between = HeadTail()
+        self.between = Capture(_KEPT)
         """What background jobs wrote while no command ran."""
-        self.capture = HeadTail()
+        self.capture = Capture(_KEPT)
         self.fresh = Fresh()
         self._token = b""
         self._held = b""
@@ -77,7 +80,7 @@ class Bash:
         """Hand a command over; `follow` it then."""
         token = secrets.token_hex(16)
         self.end, self._token = None, token.encode()
-        self.capture, self.between, self.fresh = HeadTail(), HeadTail(), Fresh()
+        self.capture, self.between, self.fresh = Capture(_KEPT), Capture(_KEPT), Fresh()
         await self._write(frame(command, self.status, token))
 
     @property
@@ -99,9 +102,9 @@ class Bash:
                     await self.changed()
         return self.done
 
-    def finish(self) -> HeadTail:
+    def finish(self) -> Capture:
         """Take what the command wrote; from now on output belongs to background jobs."""
-        self.capture.add(self._held)
+        self.capture.feed(self._held)
         self._token = self._held = b""
         if self.end:
             self.status = self.end.status
@@ -131,21 +134,21 @@ class Bash:
 
     def _take(self, chunk: bytes) -> None:
         if not self._token:
-            self.between.add(chunk)
+            self.between.feed(chunk)
             return
         data, self._held = self._held + chunk, b""
         at = data.find(self._token)
         if at < 0:
             at = len(data) - _overlap(data, self._token)
         stop = data.find(b"\0", at)
-        self.capture.add(data[:at])
+        self.capture.feed(data[:at])
         self.fresh.add(data[:at])
         if stop < 0 or not data.startswith(self._token, at):
             self._held = data[at:]
             return
         _, status, folder = data[at:stop].split(b" ", 2)
         self.end, self._token = End(int(status), folder.decode("utf-8", "replace")), b""
-        self.between.add(data[stop + 1 :])
+        self.between.feed(data[stop + 1 :])
 
 
 def _overlap(data: bytes, token: bytes) -> int:

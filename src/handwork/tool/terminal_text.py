@@ -1,10 +1,11 @@
-"""What a program wrote for a terminal, as plain text: bounded head and tail, no escape sequences, no control characters."""
+"""What a program wrote for a terminal, as plain text: no escape sequences, no control characters."""
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections import deque
+
+from handwork.sandbox.capture import Capture
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -26,43 +27,15 @@ def plain(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
 
 
-class HeadTail:
-    """Bytes of which the first and the last `side` are kept; `total` counts all."""
-
-    def __init__(self, side: int = 200_000) -> None:
-        self.total = 0
-        self._side = side
-        self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_size = 0
-
-    def add(self, data: bytes) -> None:
-        """Take more bytes in."""
-        self.total += len(data)
-        if (room := self._side - len(self._head)) > 0:
-            self._head += data[:room]
-            data = data[room:]
-        if not data:
-            return
-        self._tail.append(data)
-        self._tail_size += len(data)
-        while self._tail_size - len(self._tail[0]) >= self._side:
-            self._tail_size -= len(self._tail.popleft())
-
-    @property
-    def omitted(self) -> int:
-        """How many bytes in the middle are not kept."""
-        return max(self.total - 2 * self._side, 0)
-
-    def text(self) -> str:
-        """Both ends as plain text, with a note between them that says how much is missing."""
-        tail = b"".join(self._tail)[-self._side :] if self._tail else b""
-        if not self.omitted:
-            return plain((bytes(self._head) + tail).decode("utf-8", "replace"))
-        head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))  # drops a cut last character
-        cut = next((i for i in range(min(4, len(tail))) if tail[i] & 0xC0 != 0x80), 0)
-        end = plain(tail[cut:].decode("utf-8", "replace"))
-        return f"{plain(head)}\n[... {self.omitted} bytes omitted ...]\n{end}"
+def plain_ends(capture: Capture) -> str:
+    """What was kept of an output as plain text, with a note in the middle that says how much is missing."""
+    head, tail = capture.ends()
+    if not capture.omitted:
+        return plain((head + tail).decode("utf-8", "replace"))
+    start = codecs.getincrementaldecoder("utf-8")("replace").decode(head)  # drops a cut last character
+    cut = next((i for i in range(min(4, len(tail))) if tail[i] & 0xC0 != 0x80), 0)
+    end = plain(tail[cut:].decode("utf-8", "replace"))
+    return f"{plain(start)}\n[... {capture.omitted} bytes omitted ...]\n{end}"
 
 
 class Fresh:
