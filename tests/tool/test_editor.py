@@ -688,3 +688,14 @@ async def test_hostile_sizes_neither_stop_the_loop_nor_take_long(host: Place, ca
     beating.cancel()
     assert lag < 0.5
     assert taken < 2
+
+
+async def test_a_folder_of_thousands_of_similar_names_is_no_trap(host: Place) -> None:
+    for n in range(1500):
+        put(host, ("%04d " % n) * 40, b"")
+    begun = time.process_time()
+    message = await refused(host, "view", "12345 " * 40)
+    assert "does not exist" in message
+    put(host, "report_final.txt", b"")
+    assert "Did you mean report_final.txt" in await refused(host, "view", "report_fnal.txt")
+    assert time.process_time() - begun < 2

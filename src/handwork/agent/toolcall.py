@@ -10,7 +10,7 @@ from typing import Any
 from handwork.agent.asking import Asker, token_limit
 from handwork.agent.base import NUDGE
 from handwork.agent.context import CallIds, tail_of
-from handwork.agent.history import insert_results
+from handwork.agent.history import insert_results, was_cut
 from handwork.agent.observe import limit_for
 from handwork.agent.react import ReActAgent
 from handwork.agent.run import Run

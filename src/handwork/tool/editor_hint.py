@@ -6,6 +6,7 @@ import difflib
 import heapq
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from itertools import accumulate
 
 from handwork.tool.editor_text import FileText, visible
@@ -82,19 +83,12 @@ def _quoted(line: str) -> str:
 
 
 def _nearest(file: FileText, old: str) -> str:
-    """The lines that most resemble the longest line of old_str.
-
-    All lines are asked for pieces of it, which is quick; only those that have most of them are compared in earnest.
-    """
+    """The lines that most resemble the longest line of old_str."""
     wanted = max(old.split("\n"), key=lambda line: len(line.strip())).strip()[:_MAX_LINE]
-    step = max(len(wanted) // _PIECES, 1)
-    pieces = {wanted[at : at + _PIECE].lower() for at in range(0, max(len(wanted) - _PIECE + 1, 1), step)}
     lines: dict[str, int] = {}
     for number, line in enumerate(file.lines[:_MAX_LINES], 1):
         lines.setdefault(line[: 2 * _MAX_LINE].strip()[:_MAX_LINE], number)
-    shared = ((sum(piece in low for piece in pieces), line) for line in lines if line and (low := line.lower()))
-    best = heapq.nlargest(_FINALISTS, (pair for pair in shared if pair[0]), key=lambda pair: pair[0])
-    close = _close(wanted, [line for _, line in best])
+    close = closest(wanted, lines)
     if not close:
         return ""
     shown = "\n".join(
@@ -103,9 +97,16 @@ def _nearest(file: FileText, old: str) -> str:
     return f"The nearest lines to `{wanted}`:\n{shown}"
 
 
-def _close(wanted: str, lines: list[str]) -> list[str]:
-    """Of these lines at most three that resemble the wanted one."""
+def closest(wanted: str, texts: Iterable[str]) -> list[str]:
+    """Of these short texts at most three that resemble the wanted one, the best first.
+
+    All are asked for pieces of it, which is quick; only those that have most of them are compared in earnest.
+    """
+    step = max(len(wanted) // _PIECES, 1)
+    pieces = {wanted[at : at + _PIECE].lower() for at in range(0, max(len(wanted) - _PIECE + 1, 1), step)}
+    shared = ((sum(piece in low for piece in pieces), text) for text in texts if text and (low := text.lower()))
+    best = heapq.nlargest(_FINALISTS, (pair for pair in shared if pair[0]), key=lambda pair: pair[0])
     by_start: dict[str, str] = {}
-    for line in lines:
-        by_start.setdefault(line[:_COMPARED], line)
+    for _, text in best:
+        by_start.setdefault(text[:_COMPARED], text)
     return [by_start[start] for start in difflib.get_close_matches(wanted[:_COMPARED], by_start, n=3, cutoff=0.6)]

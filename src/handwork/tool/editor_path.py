@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 from pathlib import PurePosixPath
 
 from handwork.errors import ToolError
 from handwork.sandbox.base import Entry, Sandbox
+from handwork.tool.editor_hint import closest
 
 
 def check_path(path: str) -> None:
@@ -65,7 +65,7 @@ async def _similar(sandbox: Sandbox, path: str) -> str:
         names = [entry.path for entry in await sandbox.list(str(where.parent), limit=2000)]
     except OSError:
         return ""
-    close = difflib.get_close_matches(where.name, names, n=3, cutoff=0.6)
+    close = __import__("difflib").get_close_matches(where.name, names)
     return f" Did you mean {' or '.join(str(where.parent / name) for name in close)}?" if close else ""
 
 
