@@ -11,6 +11,7 @@ from typing import Any, Self
 from weakref import ref
 
 from handwork import events as ev
+from handwork.agent.conversation import Conversation
 from handwork.agent.run import Run
 from handwork.agent.stuck import StepTrace, signature
 from handwork.config import Settings, load_settings
@@ -33,7 +34,6 @@ from handwork.schema import (
 )
 from handwork.schema.fields import construct
 from handwork.session import Session, uncancelled
-from handwork.store.past import Past
 
 NUDGE = (
     "You are repeating yourself without progress. Change your strategy: try another tool or other arguments, "
@@ -79,8 +79,7 @@ class BaseAgent(ABC):
         self._own_session: Session | None = None
         self._session_id: str | None = None
         self._met: Session | None = None
-        self._past: Past | None = None
-        self._past_generation = 0
+        self._conversation = Conversation()
         construct(self, fields)
         if self.memory is None:
             self.memory = Memory()
@@ -340,45 +339,15 @@ class BaseAgent(ABC):
             )
         )
 
-    # ---- memory and journal
-
     def _journal_memory(self, run: Run) -> None:
         """Tell what memory holds and the journal does not."""
-        memory = self.memory
-        if run.closed or (memory.journaled == len(memory.messages) and not memory.rewritten):
-            return
-        start = memory.journaled
-        if memory.rewritten:
-            run.emit(ev.MemoryCleared())
-            self._past_generation = run.session.past.generation
-            start = 0
-        new = memory.messages[start:]
-        memory.mark()
-        for message in new:
-            run.session.keep_images(message.images)
-            run.emit(ev.MessageAdded(message=message))
-
-    def _adopt(self, past: Past) -> None:
-        """Make memory what the journal replays to, and behind it what it does not know yet."""
-        memory = self.memory
-        if past is not self._past:
-            self._past, self._past_generation = past, past.generation
-            known = len(past.messages)
-            if memory.messages[:known] == past.messages:  # our own, read anew
-                memory.mark(known)
-                return
-            memory.mark(0)
-        elif memory.rewritten or (self._past_generation, memory.journaled) == (past.generation, len(past.messages)):
-            return
-        self._past_generation = past.generation
-        memory.messages = [*past.messages, *memory.messages[memory.journaled :]]
-        memory.mark(len(past.messages))
+        self._conversation.tell(run, self.memory)
 
     # ---- the session
 
     def _open_session(self) -> Session:
         self.settings = self.settings or load_settings()
-        past = self._past if self._past and self._past.session_id == self._session_id else None
+        past = self._conversation.past
         session = Session.open(self.settings, self.workspace, self._session_id, self.ask, self.approve, past=past)
         self._session_id, self._own_session = session.id, session
         return session
@@ -401,7 +370,7 @@ class BaseAgent(ABC):
         if session is not self._met:
             self._met = session
             session.on_close(lambda: self._close_parts(session))
-        self._adopt(session.past)
+        self._conversation.adopt(self.memory, session.past)
 
     async def _close_parts(self, session: Session) -> None:
         """What the agent itself holds open (tools, servers); called when the session closes."""
@@ -413,7 +382,7 @@ class BaseAgent(ABC):
         if session is not None:
             await session.close()
             if not session.intact:  # what it knew is not on disk: the next one reads what is
-                self._past = None
+                self._conversation.past = None
 
     async def __aenter__(self) -> Self:
         if self.session is None and self._own_session is None:

@@ -272,7 +272,7 @@ class ToolCallAgent(ReActAgent):
 
     def _meet(self, session: Session) -> None:
         new = session is not self._met
-        known = self._past is session.past
+        known = self._conversation.past is session.past
         super()._meet(session)
         if any(tool.sandboxed for tool in self.available_tools):
             _ = session.sandbox  # what is wrong with it or the workspace is told before the first request
