@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+_QUEUED = 100
+
 
 def main() -> None:
     """Serve the connection file that the command line names."""
@@ -17,10 +19,15 @@ def main() -> None:
 
         def init_iopub(self, context: zmq.Context[Any]) -> None:
             # Without it a full queue drops what comes next, the end mark too; with it the code that prints is held up.
-            context.setsockopt(zmq.XPUB_NODROP, 1)
+            # Short queues, so that an interrupt finds little that has still to be brought over.
+            ours = {zmq.XPUB_NODROP: 1, zmq.SNDHWM: _QUEUED, zmq.RCVHWM: _QUEUED}
+            for option, value in ours.items():
+                context.setsockopt(option, value)
             self.session.pack = _tolerant(self.session.pack)
             open_socket: Any = super().init_iopub
             open_socket(context)
+            for option in ours:  # sockets that code makes for itself are as usual
+                del context.sockopts[option]
 
         def init_code(self) -> None:
             _find_files_here()

@@ -150,6 +150,8 @@ class Kernel:
         )
 
     async def start(self) -> None:
+        import zmq
+
         # -P: a random.py or json.py in the workspace must not stand in for the library's while the kernel starts.
         command = [sys.executable, "-P", str(Path(__file__).with_name("kernel_app.py")), "-f", "{connection_file}"]
         spec = self._manager.kernel_spec
@@ -159,6 +161,7 @@ class Kernel:
         streams = {"stdout": self._log.write_end, "stderr": self._log.write_end}
         await self._manager.start_kernel(stdin=asyncio.subprocess.DEVNULL, env=env, **streams)
         self.client = self._manager.client()
+        self.client.context.setsockopt(zmq.RCVHWM, 100)  # see kernel_app: what waits here is late after an interrupt
         self.client.start_channels()
         for last in (False, False, True):
             try:
