@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import time
 from typing import Any
 
@@ -692,9 +693,9 @@ async def test_hostile_sizes_neither_stop_the_loop_nor_take_long(host: Place, ca
 
 async def test_a_folder_of_thousands_of_similar_names_is_no_trap(host: Place) -> None:
     for n in range(1500):
-        put(host, ("%04d " % n) * 40, b"")
+        put(host, "".join(random.Random(n).sample("abcdef" * 30, 180)), b"")
     begun = time.process_time()
-    message = await refused(host, "view", "12345 " * 40)
+    message = await refused(host, "view", "fedcba" * 30)
     assert "does not exist" in message
     put(host, "report_final.txt", b"")
     assert "Did you mean report_final.txt" in await refused(host, "view", "report_fnal.txt")

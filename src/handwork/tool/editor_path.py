@@ -65,7 +65,7 @@ async def _similar(sandbox: Sandbox, path: str) -> str:
         names = [entry.path for entry in await sandbox.list(str(where.parent), limit=2000)]
     except OSError:
         return ""
-    close = __import__("difflib").get_close_matches(where.name, names)
+    close = closest(where.name, names)
     return f" Did you mean {' or '.join(str(where.parent / name) for name in close)}?" if close else ""
 
 
