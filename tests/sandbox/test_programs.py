@@ -168,7 +168,7 @@ async def test_without_a_terminal_there_is_none_to_open(sandbox: SupervisedSandb
 
 
 async def test_a_signal_reaches_the_program(sandbox: SupervisedSandbox) -> None:
-    # not SIGINT: bash itself forgets one that comes while it waits for a child
+    # not SIGINT: to a shell that waits for a child it may mean that the child was meant
     process = await sandbox.spawn(_bash("trap 'echo caught; exit 7' USR1; echo ready; while :; do sleep 0.01; done"))
     assert await process.read() == b"ready\n"
     await process.signal(signal.SIGUSR1)
