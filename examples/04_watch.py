@@ -15,7 +15,7 @@ async def main() -> None:
             case events.ToolCallFinished():
                 print(event.observation)
             case events.RunFinished():
-                print(f"\n{event.status}: {event.output}")
+                print(f"\n{event.status}: {event.output or event.error}")
 
 
 asyncio.run(main())

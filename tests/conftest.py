@@ -14,7 +14,7 @@ import pytest
 
 REGISTRY_MARK = "slow"
 """Only tests with this mark may leave the machine (they fetch a model from the package registry)."""
-_SCREEN = {"NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLORTERM"}
+_SCREEN = {"NO_COLOR", "FORCE_COLOR", "PYTHONUNBUFFERED", "CLICOLOR_FORCE", "COLORTERM"}
 
 
 class _Network:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def test_not_to_know_whether_an_openmp_library_is_lacking_is_a_failure(checkout:
 
 def test_this_machine_is_asked_for_its_openmp_library_without_an_error(checkout: Path) -> None:
     (checkout / "Makefile").write_text((checkout / "Makefile").read_text() + "\nask:\n\t@$(LACKS_OPENMP)\n")
-    asked = _make(checkout, "ask", f"BIN={Path(shutil.which('python3') or '').parent}")
+    asked = _make(checkout, "ask", f"BIN={Path(sys.prefix, 'bin')}")
     assert asked.stdout in ("yes\n", "no\n"), asked.stderr
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from handwork.config import Settings, load_settings
 from handwork.errors import BudgetExceeded, HandworkError, JournalError, SessionBusy, Waiting
-from handwork.events import Event, FanOut, Listener, Notice
+from handwork.events import Event, FanOut, Listener, Notice, ToolCallFinished, ToolCallStarted
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.open import open_sandbox
 from handwork.schema import JSON, Approve, Artifact, Ask, Budget, Image, Mode, Question
@@ -24,6 +24,8 @@ from handwork.store.sqlite import Store
 R = TypeVar("R")
 _SECRET_NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|PWD|PAT|CREDENTIALS?)(_|\d|$)|APIKEY|PASSWORD")
 _SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
+_RUN_PATIENCE = 3.0
+"""Seconds that a run has to end when its session is closed under it."""
 _PATIENCE = 1.0
 """Seconds that async listeners have to take the last events of a run or session."""
 
@@ -68,7 +70,8 @@ class Session:
         self.door = asyncio.Lock()
         """Held while a question or an approval is with the human: one at a time, in the order in which they queued."""
         self.artifacts = settings.home.artifacts / self.id
-        self._runs = False
+        self._runs: asyncio.Event | None = None
+        self._run_over = asyncio.Event()
         self._fan_out = FanOut(self._listener_failed)
         for listener in listeners:
             self._fan_out.add(listener)
@@ -180,6 +183,16 @@ class Session:
         """Have what was emitted written in this turn of the loop; a gate reached meanwhile shares the transaction."""
         self._journal.commit_soon()
 
+    def details(self) -> Iterator[tuple[str, dict[str, JSON]]]:
+        """(tool's name, details of one of its results), in order, of this session's own calls: what `Tool.restore` is fed with."""
+        names: dict[str, str] = {}
+        for event in self._journal.replay():
+            match event:
+                case ToolCallStarted() if event.parent_call is None:
+                    names[event.call.id] = event.call.function.name
+                case ToolCallFinished() if event.details and event.ending == "done" and event.call_id in names:
+                    yield names[event.call_id], event.details
+
     def keep_images(self, images: Iterable[Image]) -> None:
         """Put pictures into the store, once each; the events refer to them by hash."""
         for image in images:
@@ -190,26 +203,28 @@ class Session:
     # ---- runs
 
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[None]:
-        """One run at a time has the conversation; raises SessionBusy for a second."""
-        if self._runs:
+    async def taken(self, stop: asyncio.Event) -> AsyncIterator[None]:
+        """One run at a time has the conversation; raises SessionBusy for a second. Closing the session sets `stop` and waits."""
+        if self._runs is not None:
             raise SessionBusy(
                 f"Session {self.id}: another run of it goes on in this program; give each agent its own session"
             )
-        self._runs = True
+        self._runs, self._run_over = stop, asyncio.Event()
         try:
             yield
         finally:
-            self._runs = False
+            self._runs = None
+            self._run_over.set()
 
     def check_budget(self) -> None:
         """Raise BudgetExceeded if nothing may be spent any more."""
         usd, tokens, past = self.budget.usd, self.budget.tokens, self.past
         if usd is not None and (past.cost or 0.0) >= usd:
-            raise BudgetExceeded(f"The budget of ${usd:g} is spent (${past.cost or 0.0:.4f})")
+            spent = f"The budget of ${usd:g} is spent (${past.cost or 0.0:.4f})"
+            raise BudgetExceeded(spent, option=f"--budget {2 * max(usd, past.cost or 0.0) or 1:g}")
         if tokens is not None and past.spent.total >= tokens:
             spent = f"The budget of {tokens:,} tokens is spent ({past.spent.total:,})"
-            raise BudgetExceeded(spent, option="--max-total-tokens N")
+            raise BudgetExceeded(spent, option=f"--max-total-tokens {2 * max(tokens, past.spent.total) or 100_000}")
 
     # ---- what tools reach
 
@@ -299,6 +314,10 @@ class Session:
         return not self._journal.pending
 
     async def _close(self) -> None:
+        if self._runs is not None:
+            self._runs.set()
+            with suppress(TimeoutError):  # a run that closes its own session would wait for itself
+                await asyncio.wait_for(self._run_over.wait(), _RUN_PATIENCE)
         try:
             while self._closers:
                 await self.close_part(self._closers.pop())
@@ -307,6 +326,8 @@ class Session:
             await self.close_part(self.gate)
             await self._fan_out.close(_PATIENCE)
         finally:
+            if not self.intact:
+                self.past.session_id = ""  # nobody may go on from what never reached the disk
             self._journal.close()
             self._store.close()
 

@@ -10,7 +10,7 @@ import pytest
 from handwork.agent.toolcall import ToolCallAgent
 from handwork.config import Settings
 from handwork.errors import SessionBusy
-from handwork.events import Event, ToolCallFinished, ToolCallStarted
+from handwork.events import Event, MessageAdded, ToolCallFinished, ToolCallStarted
 from handwork.llm.scripted import ScriptedModel, call
 from handwork.schema import Approval, Image, Message, Reply, Role, Status, TextDelta
 from handwork.session import Session
@@ -277,6 +277,7 @@ async def test_a_picture_survives_a_crash_between_its_call_and_its_message(setti
     image = Image.from_base64("iVBORw0KGgoAAAA=")
     async with Session.open(settings) as session:
         session.keep_images([image])
+        session.emit(MessageAdded(message=Message.from_tool_calls([made])))
         session.emit(ToolCallStarted(call=made, actions=()))
         session.emit(ToolCallFinished(call_id=made.id, observation="drawn", images=(image,)))
     async with reopened(session) as again:

@@ -165,7 +165,13 @@ class BaseAgent(ABC):
         request = scrub(request) if request else None
         self.state, self.current_step, self._stop, self._watcher = AgentState.RUNNING, 0, asyncio.Event(), watcher
         self._living = asyncio.create_task(self._live(request, listener), name=f"agent {self.name}")
+        self._living.add_done_callback(self._release)  # also when the task is cancelled before it began
         return self._living
+
+    def _release(self, living: asyncio.Task[RunResult]) -> None:
+        if self.state in (AgentState.RUNNING, AgentState.FINISHED):
+            self.state = AgentState.IDLE
+        self._run = self._living = self._watcher = None
 
     async def _end_of(self, living: asyncio.Task[RunResult]) -> RunResult:
         """Wait for a run's own task; being cancelled asks the run to stop, and is raised when it has."""
@@ -191,18 +197,17 @@ class BaseAgent(ABC):
 
     async def _live(self, request: str | None, listener: ev.Listener | None) -> RunResult:
         """A run's own task, from opening its session to closing it."""
+        stop = self._stop or asyncio.Event()
         try:
-            async with self._opened() as session, session.taken(), session.listening(listener):
+            async with self._opened() as session, session.taken(stop), session.listening(listener):
                 run = self._run = self._begin(session)
-                return await run.drive(self._work_through(run, request), self._finish)
+                left_over = session.past.request
+                run.emit(self._run_started(run, request))
+                run.emit(ev.StateChanged(state=self.state))
+                return await run.drive(self._work_through(run, request, left_over), self._finish)
         except HandworkError as error:  # there is no session to work in
             self.state = AgentState.ERROR
             return RunResult(status=Status.ERROR, error=error, detail=str(error))
-        except BaseException:
-            self.state = AgentState.IDLE
-            raise
-        finally:
-            self._run = self._living = self._watcher = None
 
     def stream(self, request: str | None = None) -> AsyncGenerator[ev.Event, None]:
         """Run, and yield every event of it; leaving the loop early cancels the run and waits for its end."""
@@ -240,11 +245,8 @@ class BaseAgent(ABC):
         timeout = limits.timeout if self.timeout is None else self.timeout
         return Run(session, self.name, timeout=timeout, threshold=self.duplicate_threshold, stop=self._stop)
 
-    async def _work_through(self, run: Run, request: str | None) -> None:
-        """All of a run that can fail or be cancelled."""
-        left_over = run.session.past.request
-        run.emit(self._run_started(run, request))
-        run.emit(ev.StateChanged(state=self.state))
+    async def _work_through(self, run: Run, request: str | None, left_over: str | None) -> None:
+        """All of a run that can fail or be cancelled; `left_over` is a request that an earlier run never came to."""
         self._meet(run.session)
         wanted = await self._settle(run, request or left_over)
         for text in dict.fromkeys((left_over if request else None, wanted)):
@@ -381,8 +383,7 @@ class BaseAgent(ABC):
         session, self._own_session = self._own_session, None
         if session is not None:
             await session.close()
-            if not session.intact:  # what it knew is not on disk: the next one reads what is
-                self._conversation.past = None
+            self._conversation.settled(intact=session.intact)
 
     async def __aenter__(self) -> Self:
         if self.session is None and self._own_session is None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from handwork.schema import Memory, Message, Role, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTurn:
-    """Calls that lack a result; `newest` says whether no assistant spoke after them."""
+    """Calls that lack a result; `at` is where they were made, `newest` says whether no assistant spoke after them."""
 
+    at: int
     calls: tuple[ToolCall, ...]
     newest: bool
 
@@ -25,25 +26,45 @@ def first_open(messages: Sequence[Message]) -> OpenTurn | None:
         answered = {result.tool_call_id for result in messages[index + 1 : end]}
         missing = tuple(call for call in message.tool_calls if call.id not in answered)
         if missing:
-            return OpenTurn(missing, all(later.role is not Role.ASSISTANT for later in messages[end:]))
+            return OpenTurn(index, missing, all(later.role is not Role.ASSISTANT for later in messages[end:]))
     return None
 
 
 def adopt_orphans(memory: Memory) -> None:
-    """Results that do not follow their call, and second ones, become words of the user: no provider takes them otherwise."""
+    """Results that do not follow their call, and second ones, become words of the user behind the turn's own results: no
+    provider takes them otherwise."""
+    valid: list[Message] = []
+    words: list[Message] = []
     expected: set[str] = set()
-    for index, message in enumerate(memory.messages):
+    for message in memory.messages:
         if message.role is not Role.TOOL:
-            expected = {call.id for call in message.tool_calls}
+            valid += words
+            words, expected = [], {call.id for call in message.tool_calls}
+            valid.append(message)
         elif message.tool_call_id in expected:
             expected.discard(message.tool_call_id)
+            valid.append(message)
         else:
-            memory.messages[index] = _as_words(message)
+            words.append(_as_words(message))
+    valid += words
+    if len(valid) != len(memory.messages) or any(a is not b for a, b in zip(valid, memory.messages, strict=True)):
+        memory.messages = valid
 
 
-def insert_results(memory: Memory, calls: Sequence[ToolCall], results: Sequence[Message]) -> None:
-    """Put results right behind their calls, wherever a tool has left those; without their calls they are words of the user."""
-    at = _place_of(memory, calls)
+def forget_calls(memory: Memory, at: int) -> None:
+    """Take the calls out of a message, as a last resort: they cannot be answered where they stand."""
+    message = memory.messages[at]
+    names = ", ".join(call.function.name for call in message.tool_calls)
+    text = f"{message.content or ''}\n[calls that were never answered: {names}]".strip()
+    memory.messages[at] = replace(message, content=text, tool_calls=())
+
+
+def insert_results(
+    memory: Memory, calls: Sequence[ToolCall], results: Sequence[Message], at: int | None = None
+) -> None:
+    """Put results right behind their calls, at `at` or wherever a tool has left those; without them they are words of the user."""
+    if at is None or at >= len(memory.messages) or not set(calls) <= set(memory.messages[at].tool_calls):
+        at = _place_of(memory, calls)
     if at is None:
         words = [_as_words(message) if message.role is Role.TOOL else message for message in results]
         memory.add_messages(words)

@@ -6,7 +6,7 @@ import binascii
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from handwork.schema import JSON, Image, ToolCall, ToolResult, scrub
+from handwork.schema import JSON, Artifact, Image, ToolCall, ToolResult, scrub
 from handwork.session import Session
 from handwork.store.past import Outcome
 
@@ -30,7 +30,8 @@ async def outcome_of(
     """What a result comes to; `problem` are words for what the tool raised, `text` those that an override gave instead."""
     name = call.function.name
     shown = problem or text or success_text(name, result)
-    shown = await observe(session.masked(scrub(shown)), limit, session, name=name, call_id=call.id)
+    kept = "what was kept is in" if (result.details or {}).get("omitted_bytes") else "the whole text is in"
+    shown, artifact = await observe(session.masked(scrub(shown)), limit, session, f"{name}-{call.id}.txt", kept)
     notes = [result.system] if result.system else []
     images: tuple[Image, ...] = ()
     if result.base64_image:
@@ -46,7 +47,7 @@ async def outcome_of(
         is_error=bool(problem or result.error),
         images=images,
         details=session.masked(_plain(result.details)),
-        artifacts=result.artifacts,
+        artifacts=(*result.artifacts, artifact) if artifact else result.artifacts,
     )
 
 
@@ -61,21 +62,22 @@ def _plain(details: JSON) -> dict[str, JSON] | None:
     return made
 
 
-async def observe(text: str, limit: int, session: Session, *, name: str, call_id: str) -> str:
-    """The text itself if it is short enough, else its head and tail around a note; the whole goes to the artifacts."""
+async def observe(text: str, limit: int, session: Session, file: str, kept: str) -> tuple[str, Artifact | None]:
+    """The text itself if it is short enough, else its head and tail around a note; the whole goes to a file of the artifacts."""
     if len(text) <= limit:
-        return text
+        return text, None
+    artifact = None
     try:
-        artifact = await session.save_artifact(f"{name}-{call_id}.txt", text.encode(), media_type="text/plain")
-        where = f"the whole text is in {session.sandbox.artifacts.rstrip('/')}/{artifact.path.rpartition('/')[2]}"
+        artifact = await session.save_artifact(file, text.encode(), title="long output", media_type="text/plain")
+        where = f"{kept} {session.sandbox.artifacts.rstrip('/')}/{artifact.path.rpartition('/')[2]}"
     except OSError as error:
         where = f"the whole text could not be kept: {error.strerror}"
     note = f"\n\n… [{len(text) - limit:,} of {len(text):,} characters are left out here; {where}] …\n\n"
     room = limit - len(note)
     if room < limit // 2:  # so small a limit has no room for explanations
-        return text[:limit]
+        return text[:limit], artifact
     head = (room + 1) // 2
-    return text[:head] + note + text[-(room - head) :]
+    return text[:head] + note + text[-(room - head) :], artifact
 
 
 def success_text(name: str, result: ToolResult) -> str:

@@ -54,6 +54,8 @@ class Run:
         self.artifacts: list[Artifact] = []
         self.answers: dict[str, str] = {}
         """A human's answers that came with the run, by the question's id."""
+        self._open_calls: set[str] = set()
+        self._open_step: int | None = None
 
     # ---- from its beginning to its end
 
@@ -66,6 +68,7 @@ class Run:
         task = asyncio.create_task(work, name=f"run {self.id}")
         await self._until_over(task)
         self.closing = True
+        self._close_pairs()
         result = self._result(task)
         finish(self, result)
         self.closed = True
@@ -130,8 +133,26 @@ class Run:
 
     def emit(self, event: ev.Event) -> None:
         """Tell an event of this run; after its end nothing is told any more."""
-        if not self.closed:
-            self.session.emit(event, run_id=self.id, agent=self.agent)
+        if self.closed:
+            return
+        match event:
+            case ev.ToolCallStarted():
+                self._open_calls.add(event.call.id)
+            case ev.ToolCallFinished():
+                self._open_calls.discard(event.call_id)
+            case ev.StepStarted():
+                self._open_step = event.step
+            case ev.StepFinished():
+                self._open_step = None
+        self.session.emit(event, run_id=self.id, agent=self.agent)
+
+    def _close_pairs(self) -> None:
+        """Close what work that was left behind has open."""
+        for id in sorted(self._open_calls):
+            why = "left behind: it did not stop when it was asked to"
+            self.emit(ev.ToolCallFinished(call_id=id, observation=why, is_error=True, ending="interrupted"))
+        if self._open_step is not None:
+            self.emit(ev.StepFinished(step=self._open_step, result=""))
 
     def notice(self, level: Level, text: str) -> None:
         self.emit(ev.Notice(level=level, text=text))

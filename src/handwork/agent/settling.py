@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from handwork import events as ev
-from handwork.agent.history import OpenTurn, adopt_orphans, first_open
+from handwork.agent.history import OpenTurn, adopt_orphans, first_open, forget_calls
 from handwork.agent.questions import put
 from handwork.agent.run import Run
 from handwork.errors import Waiting
@@ -15,6 +15,7 @@ from handwork.store.past import Outcome
 
 _UNKNOWN = "Outcome unknown: the call had started when the run was interrupted; check what it did before you repeat it"
 _SKIPPED = "Outcome unknown: the call was interrupted, and the user chose not to run it again"
+_SHOWN = 200
 _LOST = "Outcome unknown: no result of this call was recorded"
 
 
@@ -23,7 +24,9 @@ class Settles(Protocol):
 
     memory: Memory
 
-    async def complete(self, run: Run, calls: Sequence[ToolCall], given: dict[str, Outcome]) -> str: ...
+    async def complete(
+        self, run: Run, calls: Sequence[ToolCall], given: dict[str, Outcome], at: int | None = None
+    ) -> str: ...
 
 
 async def settle(agent: Settles, run: Run, request: str | None) -> str | None:
@@ -33,19 +36,34 @@ async def settle(agent: Settles, run: Run, request: str | None) -> str | None:
     repeatable, else the human decides. Calls of older turns, which requests have passed by, are only answered.
     """
     adopt_orphans(agent.memory)
-    settled: list[str] = []
+    before: OpenTurn | None = None
     while (turn := first_open(agent.memory.messages)) is not None:
-        given: dict[str, Outcome] = {}
+        if turn == before:  # its results went elsewhere: a tool changed the history under us
+            forget_calls(agent.memory, turn.at)
+            continue
+        before = turn
+        unfinished = tuple(call.id for call in turn.calls if _recorded(run, call) is None)
+        run.emit(ev.RunResumed(settled=unfinished))
         if turn.newest:
             request = _answering(run, turn, request)
             given = await _decided(run, turn.calls)
         else:
-            given = {call.id: _recorded(run, call) or Outcome(_LOST, is_error=True) for call in turn.calls}
-        await agent.complete(run, turn.calls, given)
-        settled += [call.id for call in turn.calls]
-    if settled:
-        run.emit(ev.RunResumed(settled=tuple(settled)))
+            given = {call.id: _recorded(run, call) or _unknown(run, call, _LOST) for call in turn.calls}
+        await agent.complete(run, turn.calls, given, turn.at)
+        for call in turn.calls:  # an answer that no call has taken is a word of the user like any other
+            request = run.answers.pop(call.id, request)
     return request
+
+
+def _unknown(run: Run, call: ToolCall, text: str, *, is_error: bool = True) -> Outcome:
+    """What is said of a call whose own result is not known; a pair that a crash left open is closed with it."""
+    outcome = Outcome(text, is_error=is_error)
+    record = run.session.past.record_of(call)
+    if record is not None and not record.closed:
+        run.emit(ev.ToolCallFinished(call_id=call.id, observation=text, is_error=is_error))
+    shown = f"{call.function.name}({call.function.arguments})"
+    run.notice("warning", f"What came of an interrupted call is not known, and it was not repeated: {shown[:_SHOWN]}")
+    return outcome
 
 
 def _answering(run: Run, turn: OpenTurn, request: str | None) -> str | None:
@@ -82,7 +100,7 @@ async def _decided(run: Run, calls: Sequence[ToolCall]) -> dict[str, Outcome]:
 async def _ask_human(run: Run, call: ToolCall) -> Outcome | None:
     """The human's word about a call whose outcome is unknown; None means: run it again."""
     if run.session.ask_door is None:
-        return Outcome(_UNKNOWN, is_error=True)
+        return _unknown(run, call, _UNKNOWN)
     shown = f"{call.function.name}({call.function.arguments})"
     text = (
         f"The call {shown} had started when the run was interrupted, and what came of it is unknown. "
@@ -91,10 +109,10 @@ async def _ask_human(run: Run, call: ToolCall) -> Outcome | None:
     try:
         answer = (await put(run, Question(id=f"{call.id}-outcome", text=text, call_id=call.id))).strip()
     except Waiting:  # nobody was at the door after all
-        return Outcome(_UNKNOWN, is_error=True)
+        return _unknown(run, call, _UNKNOWN)
     match answer.lower():
         case "run":
             return None
         case "skip" | "":
-            return Outcome(_SKIPPED, is_error=True)
-    return Outcome(f"The user says what came of the interrupted call: {answer}")
+            return _unknown(run, call, _SKIPPED)
+    return _unknown(run, call, f"The user says what came of the interrupted call: {answer}", is_error=False)

@@ -33,6 +33,7 @@ from handwork.schema import (
 )
 from handwork.session import Session
 from handwork.store.past import Outcome
+from handwork.tool.base import Tool
 from handwork.tool.collection import ToolCollection, as_collection
 from handwork.tool.create_chat_completion import CreateChatCompletion
 from handwork.tool.result import as_text
@@ -186,7 +187,9 @@ class ToolCallAgent(ReActAgent):
                 self.state = AgentState.FINISHED
         return last.content
 
-    async def complete(self, run: Run, calls: Sequence[ToolCall], given: dict[str, Outcome]) -> str:
+    async def complete(
+        self, run: Run, calls: Sequence[ToolCall], given: dict[str, Outcome], at: int | None = None
+    ) -> str:
         """Run the calls whose outcome is not given, then give each its tool message, in order, right behind the calls."""
         turn = self._turn = Turn(
             run, self, calls, limit=limit_for(self.max_observe, len(calls)), cut=was_cut(self.memory, calls)
@@ -200,7 +203,7 @@ class ToolCallAgent(ReActAgent):
         for call, outcome in zip(calls, outcomes, strict=True):
             messages += _image_messages(call, outcome)
             run.artifacts += outcome.artifacts
-        insert_results(self.memory, calls, messages)
+        insert_results(self.memory, calls, messages, at)
         self._journal_memory(run)
         return "\n\n".join(outcome.observation for outcome in outcomes)
 
@@ -271,16 +274,15 @@ class ToolCallAgent(ReActAgent):
         return request
 
     def _meet(self, session: Session) -> None:
-        new = session is not self._met
-        known = self._conversation.past is session.past
+        known = self._conversation.past
         super()._meet(session)
         if any(tool.sandboxed for tool in self.available_tools):
             _ = session.sandbox  # what is wrong with it or the workspace is told before the first request
-        if not new or known:
-            return
-        for name, details in session.past.details:
-            if (tool := self.available_tools.get_tool(name)) is not None:
-                self._restore(tool, details, session)
+        stateful = {tool.name: tool for tool in self.available_tools if type(tool).restore is not Tool.restore}
+        if known is None and stateful and session.past.seq:
+            for name, details in session.details():
+                if (tool := stateful.get(name)) is not None:
+                    self._restore(tool, details, session)
 
     @staticmethod
     def _restore(tool: Any, details: dict[str, Any], session: Session) -> None:
@@ -303,6 +305,7 @@ class ToolCallAgent(ReActAgent):
             session = self.session or self._own_session or self._open_session()
             self._meet(session)
             self._direct = self._begin(session)
+            self._direct.deadline = None  # it lives as long as the session
         return self._direct
 
 

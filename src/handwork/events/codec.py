@@ -9,6 +9,8 @@ from pydantic_core import from_json
 
 from handwork.events.kinds import AnyEvent, Event, UnknownEvent
 
+_UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
+"""How models and dataclasses say that they do not know a field."""
 _adapter: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
 
 
@@ -22,7 +24,7 @@ def read_event(raw: bytes) -> Event:
     except ValidationError as error:
         data = from_json(raw)
         for problem in error.errors(include_url=False, include_context=False, include_input=False):
-            if problem["type"] != "extra_forbidden":
+            if problem["type"] not in _UNKNOWN_FIELD:
                 return _unknown(data, raw)
             _drop(data, problem["loc"][1:])
         try:

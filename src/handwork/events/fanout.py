@@ -106,7 +106,10 @@ class _Ear:
             return
         try:
             waiting = self.listener(event)
-        except Exception as error:  # a listener is a named boundary: the run goes on without it
+        except (
+            Exception,
+            asyncio.CancelledError,
+        ) as error:  # a listener is a named boundary: the run goes on without it
             self._failed(self, error)
             return
         if inspect.isawaitable(waiting):
@@ -190,7 +193,8 @@ class FanOut:
 
     async def remove(self, listener: Listener, patience: float) -> None:
         """Let a listener take what waits for it, as long as it takes something every `patience` seconds; then tell it no more."""
-        for ear in [ear for ear in self._ears if ear.listener is listener]:
+        ear = next((ear for ear in reversed(self._ears) if ear.listener is listener), None)
+        if ear is not None:
             await self._end(ear, patience)
 
     async def close(self, patience: float) -> None:

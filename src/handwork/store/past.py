@@ -30,6 +30,8 @@ class CallRecord:
     call: ToolCall
     actions: tuple[Action, ...]
     outcome: Outcome | None = None
+    closed: bool = False
+    """Whether its end was told, with or without a result."""
 
 
 @dataclass(slots=True)
@@ -48,13 +50,15 @@ class Past:
     """Questions that still wait for an answer, by id."""
     request: str | None = None
     """A request that began a run and never came into the conversation."""
-    details: list[tuple[str, dict[str, JSON]]] = field(default_factory=list)
-    """(tool's name, details of one of its results), in order, of what was read: what `Tool.restore` is fed with."""
     spent: Usage = field(default_factory=Usage)
     cost: float | None = None
     unpriced: bool = False
     """Whether some request had no known price: then `cost` is a lower bound."""
     runs: int = 0
+    _asked: set[str] = field(default_factory=set)
+    """Ids of the calls in the conversation that have no result there."""
+    _retelling: bool = False
+    """Between memory_cleared and the next event of another kind the messages are told anew: their calls are old ones."""
 
     def record_of(self, call: ToolCall) -> CallRecord | None:
         """What is known of this very call; another call that was given the same id is none of it."""
@@ -62,21 +66,13 @@ class Past:
         return record if record is not None and record.call == call else None
 
     def read(self, event: ev.Event, blob: Blob) -> None:
-        """Take an event that comes from the store: pictures are loaded, details are kept for the tools."""
+        """Take an event that comes from the store, with its pictures."""
         match event:
             case ev.MessageAdded() if event.message.images:
                 loaded = replace(event.message, images=_loaded(event.message.images, blob))
                 event = event.model_copy(update={"message": loaded})
-            case ev.ToolCallFinished():
-                if event.images:
-                    event = event.model_copy(update={"images": _loaded(event.images, blob)})
-                if (
-                    event.details
-                    and event.ending == "done"
-                    and event.parent_call is None
-                    and event.call_id in self.calls
-                ):
-                    self.details.append((self.calls[event.call_id].call.function.name, event.details))
+            case ev.ToolCallFinished() if event.images:
+                event = event.model_copy(update={"images": _loaded(event.images, blob)})
         self.take(event)
 
     def take(self, event: ev.Event) -> None:
@@ -86,7 +82,10 @@ class Past:
         if type(event) is ev.UsageReported:
             self._take_usage(event)
         elif event.parent_call is None:
-            handler = _HANDLERS.get(type(event))
+            kind = type(event)
+            if self._retelling and kind is not ev.MessageAdded:
+                self._end_of_retelling()
+            handler = _HANDLERS.get(kind)
             if handler is not None:
                 handler(self, event)
 
@@ -100,16 +99,28 @@ class Past:
     def _take_message(self, event: ev.MessageAdded) -> None:
         message = event.message
         self.messages.append(message)
+        for call in message.tool_calls:
+            self._asked.add(call.id)
+            if not self._retelling:
+                self.calls.pop(call.id, None)  # another call had this id
         if message.role is Role.TOOL and message.tool_call_id:
             self.calls.pop(message.tool_call_id, None)
+            self._asked.discard(message.tool_call_id)
             for question in [q for q in self.questions.values() if q.call_id == message.tool_call_id]:
                 del self.questions[question.id]
         elif message.role is Role.USER and message.content == self.request:
             self.request = None
 
     def _clear(self, _event: ev.MemoryCleared) -> None:
-        self.messages = []
+        self.messages, self._asked, self._retelling = [], set(), True
         self.generation += 1
+
+    def _end_of_retelling(self) -> None:
+        """What is known of calls and questions that are no longer in the conversation is forgotten."""
+        self._retelling = False
+        for id in self.calls.keys() - self._asked:
+            del self.calls[id]
+        self.questions = {q.id: q for q in self.questions.values() if q.call_id in self._asked}
 
     def _take_start(self, event: ev.RunStarted) -> None:
         self.runs += 1
@@ -122,7 +133,8 @@ class Past:
         record = self.calls.get(event.call_id)
         if record is None:
             return
-        if event.ending == "not_begun":
+        record.closed = True
+        if event.ending == "not_begun" or event.call_id not in self._asked:
             del self.calls[event.call_id]
         elif event.ending == "done":
             record.outcome = Outcome(event.observation, event.is_error, event.images, event.details, event.artifacts)
