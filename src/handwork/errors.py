@@ -177,9 +177,9 @@ class Waiting(HandworkError):
 
 
 class BudgetExceeded(HandworkError):
-    """The budget of the session tree is spent; `option` is how the command line raises it."""
+    """The budget of the session tree is spent; `option` is how the command line raises it, as it is typed ('': not said)."""
 
-    def __init__(self, message: str, *, option: str = "--budget USD") -> None:
+    def __init__(self, message: str, *, option: str = "") -> None:
         self.option = option
         super().__init__(message)
 

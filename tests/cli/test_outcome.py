@@ -12,12 +12,17 @@ import pytest
 from tests.cli.command import Ended, handwork
 from tests.support.fault_server import error_answer
 from tests.support.strict_server import StrictServer, tool
+from typer.core import TyperGroup
+from typer.main import get_command
 
+from handwork.cli.app import app
 from handwork.cli.options import RunOptions
 from handwork.cli.outcome import way_on
 from handwork.cli.program import program
+from handwork.config import load_settings
 from handwork.errors import AuthenticationError, BudgetExceeded, RateLimitError
-from handwork.schema import Mode, RunResult, Status
+from handwork.schema import Budget, Mode, RunResult, Status
+from handwork.session import Session
 
 
 def hint_of(ended: Ended) -> list[str]:
@@ -82,14 +87,17 @@ def result(status: Status, error: Exception | None = None) -> RunResult:
     ("ended", "expected"),
     [
         (
-            result(Status.BUDGET, BudgetExceeded("Spent", option="--max-total-tokens N")),
-            'Spent\nTo go on: {} run --session mine --model openai:m --max-total-tokens N "go on"',
+            result(Status.BUDGET, BudgetExceeded("Spent", option="--max-total-tokens 200")),
+            'Spent\nTo go on: {} run --session mine --model openai:m --max-total-tokens 200 "go on"',
         ),
         (
             result(Status.BUDGET, BudgetExceeded("Spent")),
-            'Spent\nTo go on: {} run --session mine --model openai:m --budget USD "go on"',
+            'Spent\nTo go on: {} run --session mine --model openai:m "go on"',
         ),
-        (result(Status.TOKEN_LIMIT), 'To go on: {} run --session mine --model P:M "go on"'),
+        (
+            result(Status.TOKEN_LIMIT),
+            'To go on, best with a --model of a larger context window: {} run --session mine --model openai:m "go on"',
+        ),
         (
             result(Status.ERROR, AuthenticationError("No", hint="Mend it")),
             "No – Mend it\nWhen that is mended: {} run --session mine --model openai:m",
@@ -103,6 +111,57 @@ def result(status: Status, error: Exception | None = None) -> RunResult:
 )
 def test_the_hint_says_what_must_be_different_the_next_time(ended: RunResult, expected: str) -> None:
     assert way_on(ended, {"--model": "openai:m"}) == expected.format(program())
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://me:pass-word@gw:8080/v1", "http://gw:8080/v1"),
+        ("'http://me:p ss@w@gw/v1?a=b'", "'http://gw/v1?a=b'"),
+        ("'https://gw/v1?api-key=pass-word&api-version=1'", "'https://gw/v1?api-version=1'"),
+        ("'https://gw/v1?sig=pass-word'", "https://gw/v1"),
+    ],
+)
+def test_a_password_in_the_base_url_is_not_printed_and_the_hint_says_so(url: str, shown: str) -> None:
+    ended = way_on(result(Status.MAX_STEPS), {"--base-url": url})
+    where = "To go on (the secret in the base URL is not shown)"
+    assert ended == f'{where}: {program()} run --session mine --base-url {shown} "go on"'
+    assert way_on(result(Status.MAX_STEPS), {"--base-url": "http://gw/v1@x"}).endswith(' http://gw/v1@x "go on"')
+
+
+async def test_the_printed_command_after_a_spent_budget_goes_on_with_twice_as_much(workspace: Path) -> None:
+    async with StrictServer([tool("bash", command="echo a"), "Went on."]) as server:
+        model = ("--base-url", server.url, "--model", "openai:any", "--workspace", str(workspace))
+        first = await handwork("run", "Do it.", *model, "--max-total-tokens", "1", cwd=workspace)
+        again = await handwork(*hint_of(first), cwd=workspace)
+    assert (first.code, again.code, again.out) == (3, 0, "Went on.\n")
+
+
+@pytest.mark.parametrize(
+    ("budget", "cost", "words"),
+    [
+        (Budget(usd=0.01), 0.0123, ["--budget", "0.0246"]),
+        (Budget(usd=0.0), 0.0, ["--budget", "1"]),
+        (Budget(usd=200_000.0), 200_000.0, ["--budget", "400000"]),
+        (Budget(tokens=0), 0.0, ["--max-total-tokens", "100000"]),
+    ],
+)
+async def test_a_spent_budget_names_an_option_that_the_command_line_takes(
+    tmp_path: Path, budget: Budget, cost: float, words: list[str]
+) -> None:
+    settings = load_settings(environ={"HANDWORK_HOME": str(tmp_path)}, workspace=tmp_path)
+    async with Session.open(settings, tmp_path) as session:
+        session.budget, session.past.cost = budget, cost
+        with pytest.raises(BudgetExceeded) as caught:
+            session.check_budget()
+    hint = way_on(result(Status.BUDGET, caught.value), {})
+    typed = shlex.split(hint.splitlines()[-1].partition(": ")[2])
+    typed = typed[typed.index("run") :]
+    assert typed[3:5] == words
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)
+    parsed = command.commands["run"].make_context("run", typed[1:])
+    assert float(words[1]) in (parsed.params["budget"], parsed.params["max_total_tokens"])
 
 
 def test_the_program_is_named_as_a_shell_here_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 
@@ -35,6 +36,8 @@ _NEXT = {
     Status.ERROR: "",
 }
 """What to say to the session next; '' where it goes on by itself."""
+_USERINFO = re.compile(r"(?<=://)[^/?#]*@")
+_SECRET_PARAMETER = re.compile(r"(?<=[?&])[^=&#]*(?:key|token|secret|sig|pass)[^=&#]*=[^&#]*&?", re.IGNORECASE)
 
 
 def exit_code(result: RunResult) -> int:
@@ -86,21 +89,35 @@ def way_on(result: RunResult, again: Mapping[str, str]) -> str:
     lines = [clean_for_terminal(result.detail)] if result.detail else []
     text = _NEXT.get(result.status)
     if text is not None and result.session_id and not isinstance(result.error, ConfigError):
+        options, left_out = _shown({**again, **_other(result)})
         words = [program(), "run", "--session", shlex.quote(result.session_id)]
-        words += [f"{name} {value}".rstrip() for name, value in {**again, **_other(result)}.items()]
+        words += [f"{name} {value}".rstrip() for name, value in options.items()]
         words += [f'"{text}"'] if text else []
-        lines.append(f"{_when(result)}: {' '.join(words)}")
+        lines.append(f"{_when(result)}{left_out}: {' '.join(words)}")
     return "\n".join(lines)
 
 
 def _other(result: RunResult) -> Mapping[str, str]:
     """What must be different the next time."""
-    if isinstance(result.error, BudgetExceeded):
+    if isinstance(result.error, BudgetExceeded) and result.error.option:
         name, _, value = result.error.option.partition(" ")
         return {name: value}
-    return {"--model": "P:M"} if result.status is Status.TOKEN_LIMIT else {}
+    return {}
+
+
+def _shown(options: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    """The options without a secret in the base URL, and what to say of one that was left out: a screen is not the place for it."""
+    shown = dict(options)
+    url = "".join(shlex.split(shown.get("--base-url", "")))
+    bare = _SECRET_PARAMETER.sub("", _USERINFO.sub("", url)).rstrip("?&")
+    if bare == url.rstrip("?&"):
+        return shown, ""
+    shown["--base-url"] = shlex.quote(bare)
+    return shown, " (the secret in the base URL is not shown)"
 
 
 def _when(result: RunResult) -> str:
+    if result.status is Status.TOKEN_LIMIT:
+        return "To go on, best with a --model of a larger context window"
     lasting = isinstance(result.error, ModelError) and not isinstance(result.error, TransientModelError)
     return "When that is mended" if lasting else "To go on"
