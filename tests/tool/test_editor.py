@@ -451,6 +451,66 @@ async def test_a_pipe_or_device_is_refused_instead_of_waited_for(host: Place) ->
     assert "neither a file nor a directory" in await refused(host, "str_replace", "pipe", old_str="a")
 
 
+ARGUMENTS = {"file_text": "x", "old_str": "a", "new_str": "b", "insert_line": 0}
+COMMANDS = ["view", "create", "str_replace", "insert", "undo_edit"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_a_link_that_leaves_the_workspace_is_refused_and_named(place: Place, command: str) -> None:
+    (place.workspace / "link").symlink_to("/usr/share/nothing-here")
+    (place.workspace / "up").symlink_to("/usr/lib")
+    (place.workspace / "passwords").symlink_to("/etc/passwd")
+    for path, words in {
+        "link": "link is a symbolic link to /usr/share/nothing-here, which leaves the workspace",
+        "passwords": "passwords is a symbolic link to /etc/passwd, which leaves the workspace",
+        "up/x": "up/x leads through a symbolic link to /usr/lib/x, which leaves the workspace",
+    }.items():
+        assert words in await refused(place, command, path, **ARGUMENTS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_a_link_to_what_is_not_there_is_named_as_one_and_not_proposed_itself(place: Place, command: str) -> None:
+    (place.workspace / "link").symlink_to("gone.txt")
+    real = f"{await place.sandbox.resolve('.')}/gone.txt"
+    message = await refused(place, command, "link", **ARGUMENTS)
+    assert message == f"link is a symbolic link to {real}, which is not there. Give the path of the file itself."
+    (place.workspace / "round").symlink_to("round")
+    assert "Did you mean" not in await refused(place, command, "round", **ARGUMENTS)
+
+
+async def test_a_link_that_leads_to_itself_is_told_so(place: Place) -> None:
+    (place.workspace / "round").symlink_to("round")
+    assert "round in a circle" in await refused(place, "view", "round")
+
+
+async def test_outside_of_the_workspace_is_only_read_but_for_what_is_the_sandboxs_own(place: Place) -> None:
+    if place.sandbox.contained:
+        assert "nobody:" in (await edit(place, "view", "/etc/passwd")).output
+    for command in COMMANDS[1:]:
+        assert "outside of the workspace" in await refused(place, command, "/usr/lib/os-release", **ARGUMENTS)
+    own = (await place.sandbox.exec(["/bin/sh", "-c", "printf %s $TMPDIR"])).output.decode()
+    for path in (f"{own}/note.txt", await _linked(place, own)):
+        made = await edit(place, "create", path, file_text="a")
+        assert "gone when the session ends" in (made.system or "")
+    assert (await edit(place, "view", f"{own}/note.txt")).system is None
+    assert (await edit(place, "create", "inside.txt", file_text="a")).system is None
+
+
+async def _linked(place: Place, folder: str) -> str:
+    (place.workspace / "own").symlink_to(folder)
+    return "own/linked.txt"
+
+
+async def test_a_file_that_is_written_beside_the_workspace_is_never_called_kept(place: Place) -> None:
+    """Below bwrap the test's workspace lies in the sandbox's own /tmp, which ends with it; on the host nothing is."""
+    if place.sandbox.contained:
+        made = await edit(place, "create", "../escape.txt", file_text="a")
+        assert "gone when the session ends" in (made.system or "")
+    else:
+        assert "outside of the workspace" in await refused(place, "create", "../escape.txt", file_text="a")
+    assert not (place.workspace.parent / "escape.txt").exists()
+
+
 async def test_a_link_out_of_the_workspace_changes_nothing_outside(place: Place) -> None:
     outside = place.workspace.parent / "outside.txt"
     outside.write_text("secret")

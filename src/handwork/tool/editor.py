@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from handwork.tool.base import Tool, ToolContext
 from handwork.tool.call_facts import has_results_of
 from handwork.tool.editor_change import Change, created, inserted, replaced, taken_back
 from handwork.tool.editor_history import EditHistory
-from handwork.tool.editor_path import check_path, in_words, look, refuse_special
+from handwork.tool.editor_path import check_path, in_words, led, look, refuse_special
 from handwork.tool.editor_text import is_binary
 from handwork.tool.editor_view import view_directory, view_file
 from handwork.tool.threads import off_loop
@@ -117,12 +117,17 @@ class StrReplaceEditor(Tool):
         resumed = has_results_of(self.name, context.history)
         job = _Job(path, arguments, context.sandbox, history, resumed)
         try:
+            note = await led(job.sandbox, path, command)
             if command == "view":
                 return await work(job)
             async with history.lock:
-                return await work(job)
+                return _noted(await work(job), note)
         except OSError as error:
             raise ToolError(in_words(error, path, command)) from error
+
+
+def _noted(result: ToolResult, note: str | None) -> ToolResult:
+    return replace(result, system=" ".join(filter(None, (result.system, note)))) if note else result
 
 
 async def _view(job: _Job) -> ToolResult:
