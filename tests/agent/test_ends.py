@@ -12,7 +12,7 @@ from handwork.agent.toolcall import ToolCallAgent
 from handwork.config import Settings
 from handwork.errors import AuthenticationError, SandboxUnavailable, TokenLimitExceeded, Waiting
 from handwork.llm.scripted import ScriptedModel, call
-from handwork.schema import Action, AgentState, Function, Message, Reply, Role, Status, ToolCall, ToolResult
+from handwork.schema import Action, AgentState, Function, Memory, Message, Reply, Role, Status, ToolCall, ToolResult
 from handwork.session import Session
 from handwork.tool.ask_human import AskHuman
 from handwork.tool.base import Tool
@@ -484,3 +484,89 @@ async def test_a_tool_that_changes_the_memory_during_its_call_leaves_a_history_t
             assert not expected
             expected = {one.id for one in message.tool_calls}
     assert any("meddled" in (message.content or "") for message in agent.messages)
+
+
+async def test_settling_always_ends_whatever_the_ids_of_a_history_are(settings: Settings) -> None:
+    effect = Effect()
+    one, two = (ToolCall(id="c1", function=Function(name="pay", arguments=f'{{"name": "{n}"}}')) for n in "ab")
+    agent = agent_of(settings, ["ok"], *effect.tools())
+    agent.messages = [
+        Message.from_tool_calls([one]),
+        Message.user_message("well?"),
+        Message.from_tool_calls([two]),
+        Message.tool_message("paid b", "pay", "c1"),
+    ]
+    assert (await agent.run("go")).output == "ok"
+    assert [message.role.value for message in agent.messages] == [
+        *["assistant", "tool", "user"],
+        *["assistant", "tool", "user", "assistant"],
+    ]
+
+
+async def test_a_second_result_among_the_results_of_a_turn_becomes_words_behind_them(settings: Settings) -> None:
+    a, b = (ToolCall(id=id, function=Function(name="pay", arguments=f'{{"name": "{id}"}}')) for id in "ab")
+    effect = Effect()
+    agent = agent_of(settings, ["ok"], *effect.tools())
+    agent.messages = [Message.from_tool_calls([a, b]), *(Message.tool_message("x", "pay", id) for id in "aab")]
+    await agent.run("go")
+    assert [message.role.value for message in agent.messages] == [
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+        "user",
+        "assistant",
+    ]
+    assert effect.ran == []
+
+
+async def test_a_memory_that_was_exchanged_is_the_conversation_from_then_on(settings: Settings) -> None:
+    effect = Effect()
+    agent = agent_of(settings, ["one!", [call("wait", name="a")], "two!"], *effect.tools())
+    await agent.run("one")
+    await stopped(agent, effect, "two")
+    agent.memory = Memory(agent.messages[2:])
+    result = await agent.run("three")
+    assert [m.content for m in agent.messages if m.role is Role.USER] == ["two", "three"]
+    async with Session.open(settings, id=result.session_id) as again:
+        assert again.past.messages == agent.messages
+
+
+async def test_an_answer_that_no_call_takes_is_a_word_of_the_user(settings: Settings) -> None:
+    effect = Effect()
+    first = await agent_of(settings, [call("ask_human", inquire="Colour?")], *effect.tools()).run("paint")
+    async with Session.open(settings, id=first.session_id) as session:
+        other = agent_of(settings, ["ok"], session=session)
+        await other.run("blue")
+    assert [m.content for m in other.messages if m.role is Role.USER] == ["paint", "blue"]
+
+
+async def test_a_run_whose_session_is_closed_under_it_ends_as_cancelled_with_its_pairs(settings: Settings) -> None:
+    effect, seen = Effect(), Seen()
+    session = Session.open(settings, listeners=[seen])
+    agent = agent_of(settings, [call("wait", name="a")], *effect.tools(), session=session)
+    run = asyncio.create_task(agent.run("go"))
+    await effect.entered.wait()
+    await session.close()
+    assert (await run).status is Status.CANCELLED
+    assert seen.types()[-1] == "run_finished"
+    assert len(seen.of("tool_call_started")) == len(seen.of("tool_call_finished")) == 1
+
+
+async def test_an_agent_whose_run_was_cancelled_before_it_began_can_run(settings: Settings) -> None:
+    agent = agent_of(settings, ["ok"])
+    run = asyncio.create_task(agent.run("go"))
+    await asyncio.sleep(0)
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+    await asyncio.wait({run})
+    assert agent.state is AgentState.IDLE
+    assert (await agent.run("again")).output == "ok"
+
+
+async def test_an_unknown_outcome_is_said_and_its_pair_is_closed(settings: Settings) -> None:
+    effect, seen = Effect(), Seen()
+    agent = agent_of(settings, [call("wait", name="a"), "ok"], *effect.tools())
+    await stopped(agent, effect)
+    await agent.run("go on", listener=seen)
+    assert any("not repeated" in event.text for event in seen.of("notice"))

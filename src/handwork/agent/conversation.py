@@ -30,10 +30,11 @@ class Conversation:
             return
         if same and past is self.past and known == at_hand:
             return
-        ours = memory.journaled if same and past is self.past else _common(memory.messages, past.messages)
+        shared = _common(memory.messages, past.messages)
+        ours = memory.journaled if same and past is self.past else shared
         self._take(past)
         self._memory = memory
-        if ours < len(past.messages):
+        if shared < len(past.messages) or ours > shared:
             memory.messages = [*past.messages, *memory.messages[ours:]]
         memory.mark(len(past.messages))
 
