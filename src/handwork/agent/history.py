@@ -70,10 +70,14 @@ def insert_results(
         memory.add_messages(words)
         return
     end = _end_of_results(memory.messages, at)
-    if end == len(memory.messages):
+    if end == at + 1 == len(memory.messages):
         memory.add_messages(results)
-    else:
-        memory.messages[end:end] = results
+        return
+    order = {call.id: number for number, call in enumerate(memory.messages[at].tool_calls)}
+    there = memory.messages[at + 1 : end]
+    answers = [*there, *(message for message in results if message.role is Role.TOOL)]
+    answers.sort(key=lambda message: order.get(message.tool_call_id or "", 0))
+    memory.messages[at + 1 : end] = [*answers, *(message for message in results if message.role is not Role.TOOL)]
 
 
 def was_cut(memory: Memory, calls: Sequence[ToolCall]) -> bool:
