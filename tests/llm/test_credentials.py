@@ -9,9 +9,11 @@ import pytest
 
 from handwork.config import LLMSettings, Settings, load_settings
 from handwork.config.credentials import url_origin
-from handwork.errors import NoModelError
+from handwork.errors import AuthenticationError, NoModelError
 from handwork.llm.build import _headers, _place
 from handwork.llm.llm import LLM
+from handwork.schema import Message
+from tests.support.fault_server import FaultServer, error_answer
 
 FOREIGN = "http://203.0.113.9/v1"
 OPENAI = "https://api.openai.com/v1"
@@ -38,7 +40,7 @@ def sent(
 
 
 def target(llm: LLM, environ: dict[str, str]) -> tuple[str, str]:
-    chosen, _ = llm._llm_settings()
+    chosen = llm._llm_settings().settings
     try:
         place = _place(chosen, environ)
     except NoModelError:
@@ -195,6 +197,51 @@ def test_a_key_that_is_not_used_is_told_with_both_places_and_never_shown(tmp_pat
     configured = load_settings(file, workspace=tmp_path, environ={"GROQ_API_KEY": "sk-GROQ"})
     assert LLM(settings=configured, model="groq:x", notify=lambda level, text: told.append(text)).model.name
     assert any("api_key is not used for groq:x" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "named"),
+    [
+        ("", {"OPENAI_API_KEY": "sk-OWN-KEY-12345678"}, "OPENAI_API_KEY is not used at http://127.0.0.1"),
+        (
+            '[llm]\nmodel = "openai:m"\napi_key = "sk-FILE-1234567890"',
+            {},
+            "given.toml, line 3), and this is http://127.0.0.1",
+        ),
+        (
+            "",
+            {"HANDWORK_LLM_MODEL": "openai:m", "HANDWORK_LLM_API_KEY": "sk-ENV-12345678"},
+            "(environment variable HANDWORK_LLM_API_KEY), and this is http://127.0.0.1",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["default", "no-table-of-its-own"])
+async def test_a_key_that_stays_here_is_told_once_and_named_again_by_the_refusal(
+    tmp_path: Path, text: str, environ: dict[str, str], named: str, name: str
+) -> None:
+    file = tmp_path / "given.toml"
+    file.write_text(text)
+    async with FaultServer([error_answer(401, "No key")]) as server:
+        llm = {"base_url": server.url} | ({} if text or len(environ) > 1 else {"model": "openai:m"})
+        settings = load_settings(file, workspace=tmp_path, environ=environ, overrides={"llm": llm})
+        told = list(settings.notices)
+        model = LLM(name, settings, notify=lambda level, notice: told.append(notice))
+        with pytest.raises(AuthenticationError) as caught:
+            await model.ask([Message.user_message("Hi")])
+        await model.aclose()
+    (notice,) = [each for each in told if "is not used" in each]
+    for said in (notice, caught.value.hint):
+        assert named in said
+        assert "HANDWORK_LLM_API_KEY together with HANDWORK_LLM_BASE_URL, or api_key beside base_url" in said
+        assert "sk-" not in said
+
+
+def test_a_key_that_is_given_for_the_address_leaves_nothing_to_say_of_another(tmp_path: Path) -> None:
+    environ = {"OPENAI_API_KEY": "sk-OWN", "HANDWORK_LLM_API_KEY": "sk-ENV", "HANDWORK_LLM_BASE_URL": FOREIGN + "s"}
+    settings = load_settings(workspace=tmp_path, environ=environ, overrides={"llm": {"model": "openai:m"}})
+    told: list[str] = list(settings.notices)
+    assert LLM(settings=settings, notify=lambda level, text: told.append(text)).model.name
+    assert not [text for text in told if "is not used" in text]
 
 
 def test_a_model_in_this_process_needs_no_key_and_no_word_about_one(tmp_path: Path) -> None:

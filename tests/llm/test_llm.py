@@ -111,7 +111,7 @@ async def test_a_model_named_in_code_keeps_the_configured_address_but_not_anothe
     configured = LLMSettings(model="openai:gpt-5", base_url="http://proxy:1/v1", api_key="k1234")
     same = LLM(settings=settings(default=configured), model="openai:gpt-6")
     other = LLM(settings=settings(default=configured), model="deepseek:chat")
-    found = [llm._llm_settings()[0] for llm in (same, other)]
+    found = [llm._llm_settings().settings for llm in (same, other)]
     assert [(given.base_url, given.api_key) for given in found] == [("http://proxy:1/v1", "k1234"), ("", "")]
     assert other.name == "deepseek:chat"
 

@@ -9,6 +9,10 @@ from urllib.parse import urlsplit
 from handwork.config.providers import Provider, find_provider, provider_name
 
 _PORTS = {"http": 80, "https": 443}
+HOW_TO_GIVE = (
+    "to use one there, give HANDWORK_LLM_API_KEY together with HANDWORK_LLM_BASE_URL, "
+    "or api_key beside base_url in the same table"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,8 @@ class Credential:
     key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     origin: str | None = None
+    source: str = ""
+    """Where the key was read (a variable, a line of a file); '' if that is not known."""
 
 
 def origin_of(model: str, base_url: str, api_type: str, environ: Mapping[str, str]) -> str | None:
@@ -66,3 +72,13 @@ def provider_key(provider: Provider, address: str, environ: Mapping[str, str]) -
         return None
     found = (environ.get(name, "").strip() for name in provider.key_variables)
     return Credential(next((key for key in found if key), ""), None, url_origin(address))
+
+
+def withheld_variable(provider: Provider, address: str, environ: Mapping[str, str]) -> str:
+    """What to say of a provider's variable that is set and whose key does not go to this address; '' if there is none."""
+    found = provider_key(provider, address, environ)
+    name = next((name for name in provider.key_variables if environ.get(name, "").strip()), "")
+    if found is not None or not name:
+        return ""
+    own = url_origin(provider.address(environ))
+    return f"{name} is not used at {url_origin(address)}: its key is for {own}; {HOW_TO_GIVE}"

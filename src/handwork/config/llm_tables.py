@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from handwork.config.credentials import Credential, attached, origin_of
+from handwork.config.credentials import HOW_TO_GIVE, Credential, attached, origin_of
 from handwork.config.providers import LOCAL, provider_name
 from handwork.config.settings import LLMSettings
 
 _OF_A_PLACE = ("base_url", "api_type", "api_version")
 """What tells how to reach a provider; it does not follow to another one."""
 _SECRET = ("api_key", "headers")
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Complete settings, all that the user should know of them, and, of that, what says that a key does not go there."""
+
+    settings: LLMSettings
+    notices: tuple[str, ...] = ()
+    withheld: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,8 +43,11 @@ class Layered:
         """Where a request goes."""
         return origin_of(self._get("model"), self._get("base_url"), self._get("api_type"), self.environ)
 
-    def over(self, given: Mapping[str, Any], *, beside: Layered | None = None) -> Layered:
-        """This with `given` over it. A key in `given` is for the place that results (or for that of `beside`)."""
+    def over(self, given: Mapping[str, Any], *, beside: Layered | None = None, source: str = "") -> Layered:
+        """This with `given` over it. A key in `given` is for the place that results (or for that of `beside`).
+
+        `source` says where the key was read.
+        """
         values, notices = self._moved(given)
         values |= {name: value for name, value in given.items() if name not in _SECRET}
         after = replace(self, values=values, notices=notices)
@@ -44,7 +56,7 @@ class Layered:
             values.pop("prices", None)
         if not any(name in given for name in _SECRET):
             return after
-        new = Credential(given.get("api_key"), given.get("headers"), (beside or after).origin)
+        new = Credential(given.get("api_key"), given.get("headers"), (beside or after).origin, source)
         return replace(after, credentials=(*self.credentials, new))
 
     def bound(self, origin: str | None) -> Layered:
@@ -54,21 +66,29 @@ class Layered:
             credentials=tuple(replace(each, origin=each.origin or origin) for each in self.credentials),
         )
 
-    def settled(self) -> tuple[LLMSettings, tuple[str, ...]]:
+    def settled(self) -> Settled:
         """The settings with what may go to their place, and what the user should know of what may not."""
-        target = self.origin
-        chosen = attached(self.credentials, target)
+        chosen = attached(self.credentials, self.origin)
         secrets: dict[str, Any] = {"api_key": chosen.key, "headers": chosen.headers}
-        notices = list(self.notices)
-        for name, value in secrets.items():
-            other = next((c.origin for c in reversed(self.credentials) if _given(c, name)), None)
-            if value is None and other is not None and target != LOCAL:  # nobody needs a key in this process
-                notices.append(
-                    f"{name} is not used for {self._get('model') or target}: it was given for {other}, and this is "
-                    f"{target}. To use one there, give it together with that model or base_url"
-                )
+        withheld = {name: self._withheld(name) for name, value in secrets.items() if value is None}
         key = {name: value for name, value in secrets.items() if value is not None}
-        return LLMSettings(**self.values, **key), tuple(notices)
+        notices = (*self.notices, *filter(None, withheld.values()))
+        return Settled(LLMSettings(**self.values, **key), notices, withheld.get("api_key", ""))
+
+    def _withheld(self, name: str) -> str:
+        """What to say of a secret that was given for another place; '' if none was."""
+        target = self.origin
+        found = next((each for each in reversed(self.credentials) if _given(each, name)), None)
+        if found is None or found.origin is None or target == LOCAL:  # nobody needs a key in this process
+            return ""
+        source = f" ({found.source})" if found.source and name == "api_key" else ""
+        how = "to use one there, give it together with that model or base_url"
+        if self._get("base_url") and name == "api_key":
+            how = HOW_TO_GIVE
+        return (
+            f"{name} is not used for {self._get('model') or target}: it was given for {found.origin}{source}, and this is "
+            f"{target}; {how}"
+        )
 
     def _get(self, name: str) -> str:
         return str(self.values.get(name, ""))
@@ -97,30 +117,37 @@ class LLMTables:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._tables = {"default": Layered(environ)}
 
-    def add(self, own: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> None:
-        """One source: its [llm], which also goes over every [llm.<name>] so far, and its own [llm.<name>]."""
+    def add(
+        self, own: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]], where: Callable[[tuple[str, ...]], str]
+    ) -> None:
+        """One source: its [llm], which also goes over every [llm.<name>] so far, and its own [llm.<name>].
+
+        `where` says where it set a key.
+        """
         # a key of [llm] is for [llm]'s place, whichever places the named tables have
-        default = self._tables["default"].over(own)
+        source = where(("llm", "api_key")) if "api_key" in own else ""
+        default = self._tables["default"].over(own, source=source)
         self._tables = {
-            name: default if name == "default" else table.over(own, beside=default)
+            name: default if name == "default" else table.over(own, beside=default, source=source)
             for name, table in self._tables.items()
         }
         for name, given in named.items():
             before = self._tables.get(name.lower(), replace(default, notices=()))
-            self._tables[name.lower()] = before.over(given)
+            source = where(("llm", name, "api_key")) if "api_key" in given else ""
+            self._tables[name.lower()] = before.over(given, source=source)
 
-    def settled(self) -> tuple[dict[str, LLMSettings], list[str]]:
-        """The settings of every table, and the notices, each once."""
+    def settled(self) -> tuple[dict[str, Settled], list[str]]:
+        """What is known of every table, and the notices, each once."""
         notices: dict[str, None] = {}
-        settings: dict[str, LLMSettings] = {}
+        settled: dict[str, Settled] = {}
         origin = self._tables["default"].origin
         for name, table in self._tables.items():
-            settings[name], told = table.bound(origin).settled()
+            settled[name] = table.bound(origin).settled()
             where = "" if name == "default" else f"[llm.{name}] "
-            notices |= {text if text in notices else where + text: None for text in told}
-        return settings, list(notices)
+            notices |= {text if text in notices else where + text: None for text in settled[name].notices}
+        return settled, list(notices)
 
 
-def with_model(settings: LLMSettings, model: str, environ: Mapping[str, str]) -> tuple[LLMSettings, tuple[str, ...]]:
-    """Complete settings with another model over them, as one more layer would have it; and the notices."""
+def with_model(settings: LLMSettings, model: str, environ: Mapping[str, str]) -> Settled:
+    """Complete settings with another model over them, as one more layer would have it."""
     return Layered.of(settings, environ).over({"model": model}).settled()

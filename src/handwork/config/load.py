@@ -79,10 +79,12 @@ def load_settings(
     layers.notices.extend(_unknown_variables(environ))
     layers.notices.extend(_unread(workspace or Path.cwd(), file))
     tables = {name: _TABLES[name](**values) for name, values in layers.tables.items()}
-    llm, told = layers.llm.settled()
-    llm = {name: _with_key(settings, environ) for name, settings in llm.items()}
+    found, told = layers.llm.settled()
+    llm = {name: _with_key(each.settings, environ) for name, each in found.items()}
+    withheld = {name: each.withheld for name, each in found.items() if each.withheld}
     notices = (*layers.notices, *told)
-    return Settings.model_validate(tables | {"llm": llm, "home": home, "environ": environ, "notices": notices})
+    more = {"llm": llm, "home": home, "environ": environ, "notices": notices, "withheld": withheld}
+    return Settings.model_validate(tables | more)
 
 
 @dataclass
@@ -119,6 +121,7 @@ class _Layers:
         self.llm.add(
             _checked(LLMSettings, own, ("llm",), where, strict),
             {key: _checked(LLMSettings, values, ("llm", key), where, strict) for key, values in named.items()},
+            where,
         )
 
 

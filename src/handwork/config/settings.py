@@ -130,9 +130,16 @@ class Settings(SettingsTable):
     notices: tuple[str, ...] = ()
     """What the user should be told once about how these settings came about."""
 
+    withheld: Mapping[str, str] = {}
+    """Of those, by the name of an [llm] table: that a key was given for another place, and does not go to this one."""
+
     def llm_for(self, name: str) -> LLMSettings:
         """[llm.<name>] over [llm]; names ignore case."""
         return self.llm.get(name.lower()) or self.llm["default"]
+
+    def withheld_for(self, name: str) -> str:
+        """What `withheld` says of [llm.<name>], or of [llm] where there is no such table; '' for nothing."""
+        return self.withheld.get(name.lower() if name.lower() in self.llm else "default", "")
 
     @property
     def store_path(self) -> Path:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from urllib.parse import quote, urlsplit
 
 from handwork.config import Home, LLMSettings
-from handwork.config.credentials import provider_key
+from handwork.config.credentials import provider_key, withheld_variable
 from handwork.errors import ConfigError, NoModelError
 from handwork.llm.base import Model
 from handwork.llm.catalog import LOCAL_MODELS
@@ -50,12 +50,15 @@ class _Place:
     key: str
 
 
-def build_model(settings: LLMSettings, environ: Mapping[str, str], notify: Notify | None = None) -> Model:
+def build_model(
+    settings: LLMSettings, environ: Mapping[str, str], notify: Notify | None = None, withheld: str = ""
+) -> Model:
     """The model that these settings name, with retries. Opens nothing: the first request does.
 
     Args:
         environ: keys, base URLs and proxies are looked up here.
-        notify: hears what the user should know (a key that goes over an unencrypted connection).
+        notify: hears what the user should know (a key that goes over an unencrypted connection, or nowhere).
+        withheld: what the user was told of a configured key that does not go there; a refusal (401) says it again.
 
     Raises:
         NoModelError: no model is named, or its provider's key is missing; says which variables and ways there are.
@@ -75,12 +78,26 @@ def build_model(settings: LLMSettings, environ: Mapping[str, str], notify: Notif
         and not is_loopback(urlsplit(place.base_url).hostname or "")
     ):
         notify("warning", f"The key for {place.base_url} goes over an unencrypted connection (http, not https).")
-    source = Source(place.provider.name, place.model, place.key, tuple(settings.headers.values()))
+    withheld = "" if _with_key(headers) else withheld or _variable_withheld(place, environ, notify)
+    source = Source(place.provider.name, place.model, place.key, tuple(settings.headers.values()), withheld)
     limits = TimeLimits(idle=settings.idle_timeout, total=settings.timeout)
     transport = Transport(_endpoint(settings, place), headers, source, limits, environ)
     options = options_for(place.provider, place.model, settings.max_tokens, settings.temperature)
     model = ChatModel(source, options, transport, Prices(place.model, place.base_url, settings.prices))
     return Retry(model, retries=settings.retries, limit=settings.retry_limit)
+
+
+def _with_key(headers: Mapping[str, str]) -> bool:
+    return not {"authorization", "api-key"}.isdisjoint(name.lower() for name in headers)
+
+
+def _variable_withheld(place: _Place, environ: Mapping[str, str], notify: Notify | None) -> str:
+    """Tell, and return, that the provider's own variable holds a key that is not for this address."""
+    provider = PROVIDERS["openai"] if place.provider is CUSTOM else place.provider
+    text = withheld_variable(provider, place.base_url, environ)
+    if text and notify:
+        notify("info", text)
+    return text
 
 
 def _local(name: str, environ: Mapping[str, str]) -> Model:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from handwork.config import LLMSettings, Settings, load_settings
-from handwork.config.llm_tables import with_model
+from handwork.config import Settings, load_settings
+from handwork.config.llm_tables import Settled, with_model
 from handwork.llm.asking import asking, close_model, reply_of
 from handwork.llm.base import Model
 from handwork.llm.build import build_model
@@ -55,17 +56,17 @@ class LLM:
         """`provider:model`; '' while none is configured."""
         if self._model is not None:
             return self._model.name
-        return self._llm_settings()[0].model
+        return self._llm_settings().settings.model
 
     @property
     def model(self) -> Model:
         """The model behind this, built now if it was not yet. Raises NoModelError or ConfigError."""
         if self._model is None:
-            settings, notices = self._llm_settings()
+            chosen = self._llm_settings()
             if self._notify is not None:
-                for notice in notices:
+                for notice in chosen.notices:
                     self._notify("warning", notice)
-            self._model = build_model(settings, self._resolved().environ, self._notify)
+            self._model = build_model(chosen.settings, self._resolved().environ, self._notify, chosen.withheld)
         return self._model
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
@@ -116,12 +117,14 @@ class LLM:
             self._settings = load_settings()
         return self._settings
 
-    def _llm_settings(self) -> tuple[LLMSettings, tuple[str, ...]]:
+    def _llm_settings(self) -> Settled:
         """The settings of this model; and what of the configured ones cannot be used for the model named in code."""
-        settings = self._resolved().llm_for(self.config_name)
+        resolved = self._resolved()
+        settings, withheld = resolved.llm_for(self.config_name), resolved.withheld_for(self.config_name)
         if self._wanted is None or self._wanted == settings.model:
-            return settings, ()
-        return with_model(settings, self._wanted, self._resolved().environ)
+            return Settled(settings, (), withheld)
+        found = with_model(settings, self._wanted, resolved.environ)
+        return found if found.withheld else replace(found, withheld=withheld)
 
 
 def to_message(item: Message | Mapping[str, Any]) -> Message:
