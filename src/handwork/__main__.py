@@ -13,7 +13,9 @@ def main() -> int:
     """Run the command line; returns the exit code."""
     if sys.argv[1:] in (["--version"], ["-V"]):
         try:
-            os.write(1, f"handwork {_version()}\n".encode())  # past the buffer: what stays in there would fail once more
+            os.write(
+                1, f"handwork {_version()}\n".encode()
+            )  # past the buffer: what stays in there would fail once more
             return 0
         except OSError:
             pass  # nothing came out: the command line writes it again, and says what is wrong

@@ -14,6 +14,7 @@ from handwork.errors import BudgetExceeded, JournalError, Waiting
 from handwork.schema import Artifact, RunResult, Status, Usage
 from handwork.session import Session, uncancelled
 
+_PAIRED = {ev.ToolCallStarted, ev.ToolCallFinished, ev.StepStarted, ev.StepFinished}
 Level = Literal["info", "warning", "error"]
 _GRACE = 1.5
 """Seconds that a stopped run's work may take before it is left behind."""
@@ -135,6 +136,11 @@ class Run:
         """Tell an event of this run; after its end nothing is told any more."""
         if self.closed:
             return
+        if type(event) in _PAIRED:
+            self._track(event)
+        self.session.emit(event, run_id=self.id, agent=self.agent)
+
+    def _track(self, event: ev.Event) -> None:
         match event:
             case ev.ToolCallStarted():
                 self._open_calls.add(event.call.id)
@@ -144,7 +150,6 @@ class Run:
                 self._open_step = event.step
             case ev.StepFinished():
                 self._open_step = None
-        self.session.emit(event, run_id=self.id, agent=self.agent)
 
     def _close_pairs(self) -> None:
         """Close what work that was left behind has open."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from handwork.errors import JournalError
@@ -15,7 +16,7 @@ class Presence:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._names = [path.with_name(path.name + suffix) for suffix in _SUFFIXES]
+        self._names = [str(path.with_name(path.name + suffix)) for suffix in _SUFFIXES]
         self._opened = [_identity(name) for name in self._names]
         if None in self._opened:
             raise JournalError(f"The store {path} was deleted while it was being opened: try again")
@@ -35,9 +36,9 @@ class Presence:
         return all(_identity(name) != opened for name, opened in zip(self._names[:3], self._opened[:3], strict=True))
 
 
-def _identity(file: Path) -> _Identity:
+def _identity(file: str) -> _Identity:
     try:
-        found = file.stat()
+        found = os.stat(file)  # at every gate: a Path takes four times as long
     except OSError:
         return None
     return found.st_dev, found.st_ino
