@@ -10,7 +10,7 @@ from handwork.config import LLMSettings, PriceSettings
 from handwork.llm.asking import reply_of
 from handwork.llm.build import build_model
 from handwork.llm.prices import Prices
-from handwork.llm.tokens import IMAGE_TOKENS, TokenMeter, estimate_usage
+from handwork.llm.tokens import IMAGE_TOKENS, TokenMeter
 from handwork.schema import Message, Reply, Request, Tail, Usage
 from tests.support.fault_server import FaultServer, stream_of
 
@@ -100,6 +100,6 @@ def test_a_senseless_count_does_not_spoil_the_estimate(counted: int) -> None:
 
 
 def test_a_missing_usage_is_estimated_from_both_sides() -> None:
-    usage = estimate_usage(request("x" * 4000), Reply(content="y" * 400))
+    usage = TokenMeter().guess(request("x" * 4000), Reply(content="y" * 400))
     assert usage.input == pytest.approx(1000, rel=0.02)
     assert usage.output == pytest.approx(100, rel=0.1)

@@ -35,7 +35,7 @@ ATTACKS = {
     "read the password file": "cat /etc/shadow && echo LEAK",
     "read a private key": "cat $OUTSIDE/home/.ssh/id_ed25519 && echo LEAK",
     "list the user's home": "ls $OUTSIDE/home/.ssh && echo LEAK",
-    "list the homes": "ls /root/.bashrc /root/.ssh /home/*/.bashrc && echo LEAK",
+    "list the homes": "ls /r*t/.bashrc /r*t/.ssh /home/*/.bashrc && echo LEAK",
     "read through a link": "ln -sf $OUTSIDE/secret link; cat link && echo LEAK",
     "read through a folder link": "ln -sfn $OUTSIDE out; cat out/secret && echo LEAK",
     "read through dots": "cat ../../outside/secret && echo LEAK",

@@ -41,16 +41,11 @@ class Asker:
         await run.gate()
         reply = await _listen(run, model, request)
         run.go_on()
-        run.spend(reply.usage or self._guess(request, reply), reply.cost_usd)
+        run.spend(reply.usage or self._meter.guess(request, reply), reply.cost_usd)
         if reply.cost_usd is None and run.session.budget.usd is not None and not self._told:
             self._told = True
             run.notice("warning", f"No price is known for {model.name}: the budget in USD cannot be held.")
         return reply
-
-    def _guess(self, request: sc.Request, reply: sc.Reply) -> sc.Usage:
-        """The usage of a reply that reports none."""
-        estimate = self._meter
-        return sc.Usage(input=estimate.estimate(request), output=estimate.estimate_messages([reply.to_message()]))
 
 
 async def _listen(run: Run, model: Model, request: sc.Request) -> sc.Reply:

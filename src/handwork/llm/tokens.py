@@ -37,6 +37,10 @@ class TokenMeter:
         size, images = _sizes(messages)
         return round(size / _BYTES_PER_TOKEN * self.factor) + images
 
+    def guess(self, request: Request, reply: Reply) -> Usage:
+        """What a request and its reply probably counted, for a provider that does not say."""
+        return Usage(input=self.estimate(request), output=self.estimate_messages([reply.to_message()]))
+
     def observe(self, request: Request, input_tokens: int) -> None:
         """Take note of what the provider counted for a request (Usage.input)."""
         tokens, images = self._raw(request)
@@ -82,9 +86,3 @@ def _bytes(text: str | None) -> int:
     if not text:
         return 0
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
-
-
-def estimate_usage(request: Request, reply: Reply) -> Usage:
-    """What a request and its reply probably counted, for a provider that does not say."""
-    size, images = _sizes([reply.to_message()])
-    return Usage(input=TokenMeter().estimate(request), output=round(size / _BYTES_PER_TOKEN) + images)

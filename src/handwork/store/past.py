@@ -52,8 +52,7 @@ class Past:
     """A request that began a run and never came into the conversation."""
     spent: Usage = field(default_factory=Usage)
     cost: float | None = None
-    unpriced: bool = False
-    """Whether some request had no known price: then `cost` is a lower bound."""
+    """USD of the requests whose price is known; None if there was none."""
     runs: int = 0
     _asked: set[str] = field(default_factory=set)
     """Ids of the calls in the conversation that have no result there."""
@@ -91,9 +90,7 @@ class Past:
 
     def _take_usage(self, event: ev.UsageReported) -> None:
         self.spent += Usage(event.input, event.cached, event.written, event.output, event.reasoning)
-        if event.cost_usd is None:
-            self.unpriced = True
-        else:
+        if event.cost_usd is not None:
             self.cost = (self.cost or 0.0) + event.cost_usd
 
     def _take_message(self, event: ev.MessageAdded) -> None:
