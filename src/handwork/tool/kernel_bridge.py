@@ -287,13 +287,14 @@ class Bridge:
 
 
 async def _main(channel: Channel, folder: Path) -> None:
-    log = Log()
-    kernel = Kernel(folder, log)
+    log, kernel = Log(), None
     try:
+        kernel = Kernel(folder, log)
         await kernel.start()
-    except Exception as error:
+    except Exception as error:  # also that jupyter_client cannot be imported in here
         channel.send("failed", error=f"{type(error).__name__}: {error}", log=log.text())
-        await kernel.stop()
+        if kernel is not None:
+            await kernel.stop()
         return
     reader = asyncio.StreamReader(limit=2**30)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
