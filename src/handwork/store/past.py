@@ -53,7 +53,6 @@ class Past:
     spent: Usage = field(default_factory=Usage)
     cost: float | None = None
     """USD of the requests whose price is known; None if there was none."""
-    runs: int = 0
     _asked: set[str] = field(default_factory=set)
     """Ids of the calls in the conversation that have no result there."""
     _retelling: bool = False
@@ -120,7 +119,6 @@ class Past:
         self.questions = {q.id: q for q in self.questions.values() if q.call_id in self._asked}
 
     def _take_start(self, event: ev.RunStarted) -> None:
-        self.runs += 1
         self.request = event.request or self.request
 
     def _take_call(self, event: ev.ToolCallStarted) -> None:
