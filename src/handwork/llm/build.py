@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from urllib.parse import quote, urlsplit
@@ -13,9 +13,10 @@ from handwork.config.credentials import provider_key, withheld_variable
 from handwork.errors import ConfigError, NoModelError
 from handwork.llm.base import Model
 from handwork.llm.catalog import LOCAL_MODELS
-from handwork.llm.chat_model import ChatModel
+from handwork.llm.chat_stream import ChatStream
 from handwork.llm.failures import Source
 from handwork.llm.local import open_local_model
+from handwork.llm.openai_chat import ChatEncoder
 from handwork.llm.prices import Prices
 from handwork.llm.providers import (
     ALIASES,
@@ -30,6 +31,8 @@ from handwork.llm.providers import (
 )
 from handwork.llm.retry import Retry
 from handwork.llm.transport import TimeLimits, Transport, is_loopback
+from handwork.llm.wire import Decoder, Encoder
+from handwork.llm.wire_model import WireModel
 from handwork.schema import Notify
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -82,9 +85,14 @@ def build_model(
     source = Source(place.provider.name, place.model, place.key, tuple(settings.headers.values()), withheld)
     limits = TimeLimits(idle=settings.idle_timeout, total=settings.timeout)
     transport = Transport(_endpoint(settings, place), headers, source, limits, environ)
-    options = options_for(place.provider, place.model, settings.max_tokens, settings.temperature)
-    model = ChatModel(source, options, transport, Prices(place.model, place.base_url, settings.prices))
+    encoder, decoder = _codec(settings, place)
+    model = WireModel(source, encoder, decoder, transport, Prices(place.model, place.base_url, settings.prices))
     return Retry(model, retries=settings.retries, limit=settings.retry_limit)
+
+
+def _codec(settings: LLMSettings, place: _Place) -> tuple[Encoder, Callable[[Source], Decoder]]:
+    options = options_for(place.provider, place.model, settings.max_tokens, settings.temperature)
+    return ChatEncoder(options), ChatStream
 
 
 def _with_key(headers: Mapping[str, str]) -> bool:

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from handwork.llm.chat_messages import ChatOptions, MessageEncoder
 from handwork.llm.jsontext import dump
-from handwork.schema import JSON, Message, ModelNotice, Request, Role, Tail, ToolChoice
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """An encoded request. Its first `stored` bytes are the stored part: later requests begin with the same bytes, as long as
-    tools and settings stay and the history only grows."""
-
-    data: bytes
-    stored: int
-    notices: tuple[ModelNotice, ...] = ()
+from handwork.llm.wire import Body
+from handwork.schema import JSON, Message, Request, Role, Tail, ToolChoice
 
 
 class ChatEncoder:

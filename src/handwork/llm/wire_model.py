@@ -1,9 +1,9 @@
-"""The Model that speaks OpenAI chat completions over HTTP: codec, transport and price together."""
+"""The Model that speaks one of our own wires over HTTP: codec, transport and price together."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 from handwork.errors import (
@@ -14,21 +14,26 @@ from handwork.errors import (
     ModelNotFoundError,
     ModelTimeoutError,
 )
-from handwork.llm.chat_messages import ChatOptions
-from handwork.llm.chat_stream import ChatStream
 from handwork.llm.failures import Source, error_of
-from handwork.llm.openai_chat import Body, ChatEncoder
 from handwork.llm.prices import Prices
 from handwork.llm.transport import Answer, Transport
+from handwork.llm.wire import Body, Decoder, Encoder
 from handwork.schema import Reply, Request, StreamItem
 
 
-class ChatModel:
+class WireModel:
     """One model at one address. `name` is `provider:model`. One try a request: Retry makes more of it."""
 
-    def __init__(self, source: Source, options: ChatOptions, transport: Transport, prices: Prices) -> None:
+    def __init__(
+        self,
+        source: Source,
+        encoder: Encoder,
+        decoder: Callable[[Source], Decoder],
+        transport: Transport,
+        prices: Prices,
+    ) -> None:
         self._source, self._transport, self._prices = source, transport, prices
-        self._encoder = ChatEncoder(options)
+        self._encoder, self._decoder = encoder, decoder
 
     @property
     def name(self) -> str:
@@ -38,7 +43,7 @@ class ChatModel:
         body = self._encoded(request)
         for notice in body.notices:
             yield notice
-        decoder = ChatStream(self._source)
+        decoder = self._decoder(self._source)
         try:
             async with self._transport.post(body.data, _remaining(request)) as answer:
                 if answer.status != 200:

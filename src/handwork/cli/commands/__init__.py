@@ -1,0 +1,1 @@
+"""The commands and their options, one file a subject; each hands over to a module of cli."""

@@ -1,0 +1,35 @@
+"""`model list`, `model fetch`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from handwork.cli.commands.parameters import Config
+
+
+def declare(app: typer.Typer) -> None:
+    """Add the commands."""
+    models = typer.Typer(
+        help="Models that run on this machine, and those you configured.", no_args_is_help=True, rich_markup_mode=None
+    )
+    models.command("list")(list_models)
+    models.command("fetch")(fetch_model)
+    app.add_typer(models, name="model")
+
+
+def list_models(config: Config = None) -> None:
+    """List local and configured models: which can be used, and what the others lack."""
+    from handwork.cli.models import print_models
+
+    print_models(config)
+
+
+def fetch_model(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Such as smollm2-135m.")], config: Config = None
+) -> None:
+    """Download a small model that runs in this process."""
+    from handwork.cli.models import fetch_named
+
+    fetch_named(config, name)

@@ -1,0 +1,92 @@
+"""`run`, `chat` and `demo`: what makes an agent work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from handwork.cli.commands.parameters import Config
+from handwork.cli.options import RunOptions
+from handwork.schema import Mode
+
+
+def declare(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("run", help="Work on a task until it is done, and print the answer.")(_with_run_options(_run))
+    app.command()(demo)
+
+
+def _run(options: RunOptions) -> int:
+    from handwork.cli.run import run_task
+
+    return run_task(options)
+
+
+def demo() -> None:
+    """Do a small task on a small model that runs in this process: no key, no account."""
+    from handwork.cli.demo import run_demo
+
+    raise typer.Exit(run_demo())
+
+
+def _with_run_options(start: Callable[[RunOptions], int]) -> Callable[..., None]:
+    """A command that takes the options of a run; they are declared once, for all commands that have them."""
+
+    def command(
+        task: Annotated[
+            str | None, typer.Argument(metavar="TASK", help="What to do; read from standard input if it is a pipe.")
+        ] = None,
+        prompt: Annotated[str | None, typer.Option("--prompt", metavar="TEXT", help="The same as TASK.")] = None,
+        agent: Annotated[
+            str, typer.Option("--agent", metavar="NAME", help="Who does it: manus, swe, toolcall.")
+        ] = "manus",
+        model: Annotated[
+            str | None, typer.Option("--model", metavar="P:M", help="provider:model, such as openai:gpt-5.")
+        ] = None,
+        base_url: Annotated[
+            str | None, typer.Option("--base-url", metavar="URL", help="Any OpenAI-compatible server.")
+        ] = None,
+        workspace: Annotated[
+            Path | None, typer.Option("--workspace", metavar="DIR", help="Where to work (default: here).")
+        ] = None,
+        max_steps: Annotated[int | None, typer.Option("--max-steps", min=1, help="End after so many steps.")] = None,
+        budget: Annotated[
+            float | None, typer.Option("--budget", metavar="USD", min=0, help="What the session may cost.")
+        ] = None,
+        max_total_tokens: Annotated[
+            int | None, typer.Option("--max-total-tokens", min=1, help="Tokens of the whole session.")
+        ] = None,
+        timeout: Annotated[
+            float | None, typer.Option("--timeout", metavar="S", min=0.001, help="End after so many seconds.")
+        ] = None,
+        sandbox: Annotated[
+            Literal["auto", "bwrap", "host"] | None,
+            typer.Option("--sandbox", help="Where tools run; host is this machine, unprotected."),
+        ] = None,
+        net: Annotated[bool, typer.Option("--net", help="Let the sandbox reach the network.")] = False,
+        approve: Annotated[
+            Mode | None,
+            typer.Option("--approve", help="Who approves calls (default: auto in a sandbox, ask on the host)."),
+        ] = None,
+        session: Annotated[
+            str | None, typer.Option("--session", metavar="ID", help="Go on with this session, or name a new one.")
+        ] = None,
+        go_on: Annotated[
+            bool, typer.Option("--continue", "-c", help="Go on with the last session of this workspace.")
+        ] = False,
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only.")] = False,
+        json: Annotated[
+            bool, typer.Option("--json", help="Print one event a line on standard output, and nothing else.")
+        ] = False,
+        config: Config = None,
+    ) -> None:
+        given: dict[str, Any] = {name: value for name, value in locals().items() if name in _FIELDS}
+        raise typer.Exit(start(RunOptions(**given)))
+
+    return command
+
+
+_FIELDS = frozenset(RunOptions.__dataclass_fields__)
