@@ -40,7 +40,14 @@ from typing import Literal
 
 
 class HandworkError(Exception):
-    """Base of all. The message says what was tried, what happened and what to do next."""
+    """Base of all: `what` says what was tried and what happened, `hint` what the user can do about it ('': `what` says it all).
+
+    `str()` is both in one line; the command line gives each a line of its own.
+    """
+
+    def __init__(self, what: str = "", *, hint: str = "") -> None:
+        self.what, self.hint = what, hint
+        super().__init__(f"{what} – {hint}" if hint else what)
 
 
 class ConfigError(HandworkError):
@@ -77,11 +84,9 @@ class ModelError(HandworkError):
         retry_after: float | None = None,
     ) -> None:
         self.provider, self.model, self.status, self.retry_after = provider, model, status, retry_after
-        self.hint = hint or self.hint_default
         where = ":".join(part for part in (provider, model) if part)
         message = message or self.message_default
-        text = f"{where}: {message}" if where else message
-        super().__init__(f"{text} – {self.hint}" if self.hint else text)
+        super().__init__(f"{where}: {message}" if where else message, hint=hint or self.hint_default)
 
 
 class AuthenticationError(ModelError):

@@ -28,8 +28,7 @@ from handwork.session import Session
 def hint_of(ended: Ended) -> list[str]:
     """The words of the printed command, behind the program's own name."""
     line = ended.err.splitlines()[-1]
-    _, _, command = line.partition(": ")
-    words = shlex.split(command)
+    words = shlex.split(line[line.index(program()) :])
     return words[words.index("run") :]
 
 
@@ -63,7 +62,7 @@ async def test_what_the_configuration_says_itself_is_not_repeated(workspace: Pat
             "run", "Do it.", "--session", "mine", "--model", "openai:any", "--sandbox", "auto", cwd=workspace
         )
     assert hint_of(ended) == ["run", "--session", "mine"]
-    assert ended.err.splitlines()[-1].startswith("When that is mended: ")
+    assert " When that is mended: " in ended.err.splitlines()[-1]
 
 
 def test_every_option_that_makes_a_run_another_one_is_repeated_and_quoted(tmp_path: Path) -> None:
@@ -88,23 +87,23 @@ def result(status: Status, error: Exception | None = None) -> RunResult:
     [
         (
             result(Status.BUDGET, BudgetExceeded("Spent", option="--max-total-tokens 200")),
-            'Spent\nTo go on: {} run --session mine --model openai:m --max-total-tokens 200 "go on"',
+            'Spent\n→ To go on: {} run --session mine --model openai:m --max-total-tokens 200 "go on"',
         ),
         (
             result(Status.BUDGET, BudgetExceeded("Spent")),
-            'Spent\nTo go on: {} run --session mine --model openai:m "go on"',
+            'Spent\n→ To go on: {} run --session mine --model openai:m "go on"',
         ),
         (
             result(Status.TOKEN_LIMIT),
-            'To go on, best with a --model of a larger context window: {} run --session mine --model openai:m "go on"',
+            '→ To go on, best with a --model of a larger context window: {} run --session mine --model openai:m "go on"',
         ),
         (
             result(Status.ERROR, AuthenticationError("No", hint="Mend it")),
-            "No – Mend it\nWhen that is mended: {} run --session mine --model openai:m",
+            "No\n→ Mend it. When that is mended: {} run --session mine --model openai:m",
         ),
         (
             result(Status.ERROR, RateLimitError("No", hint="Wait")),
-            "No – Wait\nTo go on: {} run --session mine --model openai:m",
+            "No\n→ Wait. To go on: {} run --session mine --model openai:m",
         ),
         (result(Status.FINISHED), ""),
     ],
@@ -124,7 +123,7 @@ def test_the_hint_says_what_must_be_different_the_next_time(ended: RunResult, ex
 )
 def test_a_password_in_the_base_url_is_not_printed_and_the_hint_says_so(url: str, shown: str) -> None:
     ended = way_on(result(Status.MAX_STEPS), {"--base-url": url})
-    where = "To go on (the secret in the base URL is not shown)"
+    where = "→ To go on (the secret in the base URL is not shown)"
     assert ended == f'{where}: {program()} run --session mine --base-url {shown} "go on"'
     assert way_on(result(Status.MAX_STEPS), {"--base-url": "http://gw/v1@x"}).endswith(' http://gw/v1@x "go on"')
 

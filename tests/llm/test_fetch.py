@@ -323,7 +323,7 @@ async def test_a_cancelled_fetch_frees_the_lock_and_keeps_the_part(
 
 
 async def test_too_little_space_is_said_before_the_download(model: LocalModel, index: Index, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="MB are free: make room"):
+    with pytest.raises(ConfigError, match="MB are free – make room"):
         await run(replace(model, file_size=10**18), tmp_path, index.url)
     assert index.asked == []
 

@@ -35,7 +35,7 @@ def test_a_library_of_another_name_stands_in_for_the_missing_one(tmp_path: Path)
 
 
 def test_without_any_the_error_names_the_one_line_that_helps(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"needs libhandwork-nowhere\.so\.7.*: apt-get install libgomp1"):
+    with pytest.raises(ConfigError, match=r"needs libhandwork-nowhere\.so\.7.*– apt-get install libgomp1"):
         load_openmp(NAME, [str(tmp_path)])
 
 

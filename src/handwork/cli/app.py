@@ -58,9 +58,10 @@ def _run(arguments: list[str]) -> int:
 
 
 def _complain(error: Exception, code: int) -> int:
-    from handwork.cli.clean import clean_for_terminal
+    """Say what happened and, on a line of its own, what to do."""
+    from handwork.cli.outcome import complaint
 
-    print(f"handwork: {clean_for_terminal(str(error))}", file=sys.stderr)
+    print(f"handwork: {complaint(error)}", file=sys.stderr)
     return code
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from handwork.cli.clean import clean_for_terminal
 from handwork.cli.program import program
-from handwork.errors import BudgetExceeded, ConfigError, ModelError, TransientModelError
+from handwork.errors import BudgetExceeded, ConfigError, HandworkError, ModelError, TransientModelError
 from handwork.schema import RunResult, Status
 
 EXIT_CODES: Mapping[Status, int] = {
@@ -55,7 +55,9 @@ def style(result: RunResult) -> str:
 
 
 def last_line(result: RunResult, steps: int, seconds: float, model: str) -> str:
-    """Status, steps, time, tokens and cost on one line."""
+    """Status, steps, time, tokens and cost on one line; '' where an error before the first answer says it all."""
+    if result.status is Status.ERROR and not result.usage.total:
+        return ""
     parts = [result.status.value, f"{steps} step{'' if steps == 1 else 's'}", _duration(seconds)]
     usage = result.usage
     if usage.total:
@@ -80,21 +82,39 @@ def _cost(cost: float | None, model: str) -> str:
     return f"${cost:.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
 
 
+def complaint(error: Exception) -> str:
+    """An error for people, clean: what happened, and, where that is known, a line with what to do."""
+    if isinstance(error, HandworkError) and error.hint:
+        return f"{clean_for_terminal(error.what)}\n→ {clean_for_terminal(error.hint)}"
+    return clean_for_terminal(str(error))
+
+
 def way_on(result: RunResult, again: Mapping[str, str]) -> str:
-    """Why the run ended and what to type next; '' when there is nothing to say.
+    """Why the run ended, and on a line of its own what to do and to type next; '' when there is nothing to say.
 
     Args:
         again: options (name and value, as a shell takes them) that the next run needs as this one did.
     """
-    lines = [clean_for_terminal(result.detail)] if result.detail else []
+    why, advice = (result.error.what, result.error.hint) if isinstance(result.error, HandworkError) else ("", "")
+    go_on = _go_on(result, again)
+    what_next = " ".join(part for part in (f"{advice}." if advice and go_on else advice, go_on) if part)
+    return "\n".join(
+        line
+        for line in (clean_for_terminal(why or result.detail), what_next and f"→ {clean_for_terminal(what_next)}")
+        if line
+    )
+
+
+def _go_on(result: RunResult, again: Mapping[str, str]) -> str:
+    """The command that goes on with the session; '' where there is nothing to go on with."""
     text = _NEXT.get(result.status)
-    if text is not None and result.session_id and not isinstance(result.error, ConfigError):
-        options, left_out = _shown({**again, **_other(result)})
-        words = [program(), "run", "--session", shlex.quote(result.session_id)]
-        words += [f"{name} {value}".rstrip() for name, value in options.items()]
-        words += [f'"{text}"'] if text else []
-        lines.append(f"{_when(result)}{left_out}: {' '.join(words)}")
-    return "\n".join(lines)
+    if text is None or not result.session_id or isinstance(result.error, ConfigError):
+        return ""
+    options, left_out = _shown({**again, **_other(result)})
+    words = [program(), "run", "--session", shlex.quote(result.session_id)]
+    words += [f"{name} {value}".rstrip() for name, value in options.items()]
+    words += [f'"{text}"'] if text else []
+    return f"{_when(result)}{left_out}: {' '.join(words)}"
 
 
 def _other(result: RunResult) -> Mapping[str, str]:

@@ -176,8 +176,9 @@ class TaskRun:
     def _show_outcome(self, result: RunResult, seconds: float) -> None:
         if self.options.quiet and outcome.exit_code(result) == 0:
             return
-        self.screen.line(
-            outcome.last_line(result, self.steps, seconds, self._llm.name if self._llm else ""), outcome.style(result)
-        )
-        if self._again is not None and (way_on := outcome.way_on(result, self._again)):
-            self.screen.line(way_on)
+        summary = outcome.last_line(result, self.steps, seconds, self._llm.name if self._llm else "")
+        lines = [summary] if summary else []
+        if self._again is not None:
+            lines += outcome.way_on(result, self._again).splitlines()
+        for line in lines:  # the first says how it ended
+            self.screen.line(line, outcome.style(result) if line is lines[0] else "")

@@ -60,5 +60,5 @@ def local_model(name: str) -> LocalModel:
             return model
     known = ", ".join(model.name for model in LOCAL_MODELS)
     raise ConfigError(
-        f"There is no local model called {name!r}; known: {known}. Other models run in Ollama and the like."
+        f"There is no local model called {name!r}; known: {known}", hint="other models run in Ollama and the like"
     )

@@ -191,8 +191,8 @@ def _check_space(folder: Path, model: LocalModel, part: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise ConfigError(
-            f"{model.title} needs {needed / 1e6:.0f} MB in {folder} while it is fetched, and {free / 1e6:.0f} MB are free: "
-            "make room, or choose another folder (HANDWORK_HOME)"
+            f"{model.title} needs {needed / 1e6:.0f} MB in {folder} while it is fetched, and {free / 1e6:.0f} MB are free",
+            hint="make room, or choose another folder (HANDWORK_HOME)",
         )
 
 

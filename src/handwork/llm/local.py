@@ -40,7 +40,7 @@ def open_local_model(name: str, models_dir: Path) -> Model:
     path = models_dir / facts.file
     if not path.is_file():
         raise ConfigError(
-            f"The model {facts.name} is not on this machine ({path}): run `handwork model fetch {facts.name}`"
+            f"The model {facts.name} is not on this machine ({path})", hint=f"run `handwork model fetch {facts.name}`"
         )
     return TinyModel(LlamaEngine(path, facts), name=f"local:{facts.name}")
 
@@ -129,9 +129,11 @@ class LlamaEngine:
             with self._path.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError as error:
-            raise ConfigError(f"The model's file {self._path} is gone: fetch it again") from error
+            raise ConfigError(f"The model's file {self._path} is gone", hint="fetch it again") from error
         if self._facts and found != self._facts.file_sha256:
-            raise ConfigError(f"{self._path} is damaged: delete it and run `handwork model fetch {self._facts.name}`")
+            raise ConfigError(
+                f"{self._path} is damaged", hint=f"delete it and run `handwork model fetch {self._facts.name}`"
+            )
 
     def _start(self) -> Any:
         load_openmp()

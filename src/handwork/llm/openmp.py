@@ -33,12 +33,12 @@ def load_openmp(name: str = WANTED, folders: Iterable[str] | None = None) -> Non
     packaged = (Path(folder) / _PACKAGED for folder in (sys.path if folders is None else folders))
     library = next((path for path in packaged if path.is_file()), None)
     if library is None:
-        raise ConfigError(f"llama.cpp needs {name}, which this machine lacks: apt-get install libgomp1")
+        raise ConfigError(f"llama.cpp needs {name}, which this machine lacks", hint="apt-get install libgomp1")
     try:
         ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
         _load_bytes(bearer_of(name, library.read_bytes()[:_EHDR]))
     except OSError as error:
-        raise ConfigError(f"{library} cannot be loaded ({error}): apt-get install libgomp1") from error
+        raise ConfigError(f"{library} cannot be loaded ({error})", hint="apt-get install libgomp1") from error
 
 
 def _loads(name: str) -> bool:

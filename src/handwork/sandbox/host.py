@@ -42,7 +42,7 @@ class HostSandbox(SupervisedSandbox):
     def _launch(self) -> Connection:
         if sys.platform != "linux":
             raise SandboxUnavailable(
-                "The host backend runs on Linux only; on other systems use a Linux container or machine."
+                "The host backend runs on Linux only", hint="on other systems use a Linux container or machine"
             )
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="handwork-"))
         for name in ("home", "tmp"):

@@ -38,14 +38,14 @@ def open_sandbox(
     for path in map(Path, map(os.path.realpath, hide)):
         if real.is_relative_to(path):
             raise ConfigError(
-                f"The workspace {real} lies in Handwork's own folder {path}; choose another with --workspace"
+                f"The workspace {real} lies in Handwork's own folder {path}", hint="choose another with --workspace"
             )
     if settings.backend == "host":
         return HostSandbox(real, kept, notify, hide=hide)
     if why := _unfit(real):
         raise ConfigError(
-            f"The workspace {real} cannot be shown to a sandbox: {why}. "
-            "Make a folder for the task and name it with --workspace, or work in one below."
+            f"The workspace {real} cannot be shown to a sandbox: {why}",
+            hint="make a folder for the task and name it with --workspace, or work in one below",
         )
     return BwrapSandbox(real, kept, notify, network=settings.network, hide=hide)
 
