@@ -21,7 +21,8 @@ HandworkError
 │       ├── ModelTimeoutError   nothing came within the time limit (or 408)
 │       └── BrokenStreamError   the stream ended without a terminal event, or held no sense
 ├── ToolError                   a tool's own failure: becomes an observation that the model reads
-│   └── ArgumentsError          a call's arguments are no JSON or break the tool's schema; it never ran
+│   ├── ArgumentsError          a call's arguments are no JSON or break the tool's schema; it never ran
+│   └── PictureError            what was given as a picture is none, is broken, or is too large
 ├── Waiting                     a question or an approval has no human at the door (headless)
 ├── BudgetExceeded              the budget (USD or tokens) of the session tree is spent
 ├── RunFailed                   RunResult.raise_for_status(): the run ended without finishing
@@ -31,6 +32,7 @@ HandworkError
 └── JournalError                the journal cannot be read or written
     ├── SessionBusy             another process or agent writes to the session now
     ├── SessionNotFound         no session of that id
+    ├── StoreUnusable           the store cannot be used as, or where, it is: rights, version, file system
     └── JournalCorrupt          the store's file is damaged
 """
 
@@ -177,6 +179,10 @@ class ArgumentsError(ToolError):
         super().__init__(message)
 
 
+class PictureError(ToolError):
+    """What was given as a picture cannot be used as one; no request ever holds it."""
+
+
 class Waiting(HandworkError):
     """A question or an approval needs a human and nobody is there; the run ends as `waiting`."""
 
@@ -215,6 +221,10 @@ class SessionBusy(JournalError):
 
 class SessionNotFound(JournalError):
     """There is no session of that id; the message names the nearest."""
+
+
+class StoreUnusable(JournalError):
+    """The store cannot be used as, or where, it is, and asking again does not help; the message says what does."""
 
 
 class JournalCorrupt(JournalError):

@@ -110,7 +110,7 @@ def test_a_read_only_folder_is_named_with_what_to_do(state: str) -> None:
         with program(READ_ONLY, path) as child:
             kind, _, message = heard(child).partition(" ")
         folder.chmod(0o755)
-        assert kind == "JournalError"
+        assert kind == "StoreUnusable"
         assert str(folder) in message
         assert "HANDWORK_HOME" in message
 

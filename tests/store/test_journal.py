@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handwork.errors import JournalCorrupt, JournalError
+from handwork.errors import JournalCorrupt, JournalError, StoreUnusable
 from handwork.events import MessageAdded, Notice, ToolCallFinished, UnknownEvent, read_event
 from handwork.schema import Function, Image, Message, Role, ToolCall
 from handwork.store.gate import Gate
@@ -111,7 +111,7 @@ async def test_an_error_reaches_every_session_of_the_gate_and_the_rows_stay(stor
         journal.append(notice(journal))
     store._connection.execute("PRAGMA query_only = 1")
     errors = await asyncio.gather(*(journal.commit() for journal in journals), return_exceptions=True)
-    assert [type(error) for error in errors] == [JournalError] * 3
+    assert [type(error) for error in errors] == [StoreUnusable] * 3
     assert len({id(error) for error in errors}) == 3
     assert "read-only" in str(errors[0])
     store._connection.execute("PRAGMA query_only = 0")

@@ -12,7 +12,7 @@ from handwork.cli.commands import models, running, sessions
 from handwork.cli.output import OutputFailed, flush_streams, guarded_streams, silence_stdout
 from handwork.cli.route import UsageProblem, route
 from handwork.cli.screen import is_terminal
-from handwork.errors import ConfigError, HandworkError, SessionNotFound
+from handwork.errors import ConfigError, HandworkError, JournalCorrupt, SessionNotFound, StoreUnusable
 
 app = typer.Typer(
     name="handwork",
@@ -44,7 +44,7 @@ def _run(arguments: list[str]) -> int:
         sys.exit(command.main(route(arguments, command), prog_name="handwork"))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-    except (UsageProblem, ConfigError, SessionNotFound) as error:
+    except (UsageProblem, ConfigError, SessionNotFound, StoreUnusable, JournalCorrupt) as error:
         return _complain(error, 2)
     except (HandworkError, OutputFailed) as error:
         return _complain(error, 1)

@@ -19,8 +19,8 @@ from handwork.errors import ConfigError, SandboxMissing, SandboxUnavailable
 from handwork.llm.catalog import SMOLLM2_135M
 from handwork.llm.openmp import load_openmp
 from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
-from handwork.sandbox.bwrap import INSTALL
 from handwork.sandbox.open import probe
+from handwork.sandbox.unavailable import install_command
 
 ATTEMPTS = 3
 _NOT_THE_MODEL = {2, 130}
@@ -88,7 +88,7 @@ def _is_ready(settings: Settings, screen: Screen) -> bool:
         asyncio.run(probe(settings.sandbox))
     except SandboxMissing:
         screen.line(
-            f"The sandbox's program, bubblewrap (bwrap), is not installed. Install it and try again:\n  {INSTALL}"
+            f"The sandbox's program, bubblewrap (bwrap), is not installed. Install it and try again:\n  {install_command()}"
         )
         return False
     except SandboxUnavailable as error:

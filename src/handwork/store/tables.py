@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from handwork.errors import JournalError
+from handwork.errors import StoreUnusable
 from handwork.store.faults import corrupt
 
 APPLICATION = 0x486E6477  # "Hndw": tells our files from any other program's SQLite files
@@ -36,13 +36,13 @@ MIGRATIONS: Sequence[Sequence[str]] = (
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
     """Bring the file to the current version in one transaction; a new file starts at version 0.
 
-    Raises JournalError for a file of a newer version or of another program, JournalCorrupt for one that lost its tables.
+    Raises StoreUnusable for a file of a newer version or of another program, JournalCorrupt for one that lost its tables.
     """
-    if _check(connection, path, migrations) == len(migrations):
+    if check_tables(connection, path, migrations) == len(migrations):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = _check(connection, path, migrations)  # another process may have been first
+        version = check_tables(connection, path, migrations)  # another process may have been first
         for statements in migrations[version:]:
             for statement in statements:
                 connection.execute(statement)
@@ -54,16 +54,19 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Seq
             connection.execute("ROLLBACK")
 
 
-def _check(connection: sqlite3.Connection, path: Path, migrations: Sequence[Sequence[str]]) -> int:
+def check_tables(connection: sqlite3.Connection, path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> int:
+    """The file's version, 0 for a new one; nothing is changed. Raises what `migrate` does."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if application != APPLICATION and (tables or application):
-        raise JournalError(f"{path} is another program's SQLite file, not a store: choose another path for the store")
+        raise StoreUnusable(
+            f"{path} is another program's SQLite file, not a store", hint="choose another path for the store"
+        )
     if version > len(migrations):
-        raise JournalError(
-            f"The store {path} has version {version}, this Handwork reads up to version {len(migrations)}: "
-            "update Handwork, or choose another store"
+        raise StoreUnusable(
+            f"The store {path} has version {version}, this Handwork reads up to version {len(migrations)}",
+            hint="update Handwork, or choose another store: set HANDWORK_HOME to a new folder",
         )
     if version and not {"sessions", "events", "blobs"} <= tables:
         raise corrupt(path, "tables are missing")
