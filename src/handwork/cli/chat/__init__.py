@@ -1,0 +1,1 @@
+"""The conversation at the terminal: what is typed, what is shown, and /undo."""
