@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from handwork.tool.create_chat_completion import CreateChatCompletion
 from handwork.tool.function import tool
 from handwork.tool.terminate import Terminate
 from tests.agent.conftest import Seen
+from tests.support.pictures import png_base64
 
 READ = [Action(kind="read", resource="x", repeatable=True)]
 
@@ -399,7 +399,7 @@ async def test_a_new_picture_is_progress(settings: Settings) -> None:
 
     async def look() -> ToolResult:
         """Look again."""
-        return ToolResult(output="screen", base64_image=base64.b64encode(b"picture %d" % next(pictures)).decode())
+        return ToolResult(output="screen", base64_image=png_base64(next(pictures)))
 
     result = await agent_of(settings, lambda request: call("look"), look, max_steps=9).run("go")
     assert result.status is Status.MAX_STEPS

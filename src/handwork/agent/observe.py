@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import binascii
-
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from handwork.errors import PictureError
 from handwork.schema import JSON, Artifact, Image, ToolCall, ToolResult, scrub
-from handwork.session import Session
+from handwork.session import Session, uncancelled
 from handwork.store.past import Outcome
+from handwork.tool.pictures import picture_of_base64
+from handwork.tool.threads import run_in_thread
 
 STEP_LIMIT = 400_000
 """Characters that all results of one step may have together when the agent sets no max_observe."""
@@ -34,12 +35,11 @@ async def outcome_of(
     shown, artifact = await observe(session.masked(scrub(shown)), limit, session, f"{name}-{call.id}.txt", kept)
     notes = [result.system] if result.system else []
     images: tuple[Image, ...] = ()
-    if result.base64_image:
-        try:
-            images = (Image.from_base64(result.base64_image),)
-            session.keep_images(images)
-        except (binascii.Error, ValueError, TypeError):
-            notes.append("The tool returned an image that is none; it was left out.")
+    try:
+        images = await _images(result)
+        session.keep_images(images)
+    except PictureError as error:
+        notes.append(f"The tool returned an image that cannot be used: {error.message}")
     for note in notes:
         shown = f"{shown}\n({session.masked(scrub(str(note)))[:NOTE_LIMIT]})"
     return Outcome(
@@ -49,6 +49,17 @@ async def outcome_of(
         details=session.masked(_plain(result.details)),
         artifacts=(*result.artifacts, artifact) if artifact else result.artifacts,
     )
+
+
+async def _images(result: ToolResult) -> tuple[Image, ...]:
+    """The picture of a result, as it is sent to models: in a thread, as decoding takes its time, and to its end, as being
+    cancelled meanwhile must not lose the result of a call that is done."""
+    if not result.base64_image:
+        return ()
+    if not isinstance(result.base64_image, str):
+        raise PictureError(f"it is no base64 text but of type {type(result.base64_image).__name__}")
+    image, _ = await uncancelled(run_in_thread(picture_of_base64, result.base64_image))
+    return (image,)
 
 
 def _plain(details: JSON) -> dict[str, JSON] | None:

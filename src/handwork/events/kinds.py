@@ -42,6 +42,7 @@ class Event(BaseModel):
 class RunStarted(Event):
     type: Literal["run_started"] = "run_started"
     request: str | None
+    images: tuple[Image, ...] = ()
     model: str
     workspace: str
     limits: Limits

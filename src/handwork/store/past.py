@@ -50,6 +50,8 @@ class Past:
     """Questions that still wait for an answer, by id."""
     request: str | None = None
     """A request that began a run and never came into the conversation."""
+    request_images: tuple[Image, ...] = ()
+    """The pictures of that request."""
     spent: Usage = field(default_factory=Usage)
     cost: float | None = None
     """USD of the requests whose price is known; None if there was none."""
@@ -69,7 +71,7 @@ class Past:
             case ev.MessageAdded() if event.message.images:
                 loaded = replace(event.message, images=_loaded(event.message.images, blob))
                 event = event.model_copy(update={"message": loaded})
-            case ev.ToolCallFinished() if event.images:
+            case ev.ToolCallFinished() | ev.RunStarted() if event.images:
                 event = event.model_copy(update={"images": _loaded(event.images, blob)})
         self.take(event)
 
@@ -105,7 +107,7 @@ class Past:
             for question in [q for q in self.questions.values() if q.call_id == message.tool_call_id]:
                 del self.questions[question.id]
         elif message.role is Role.USER and message.content == self.request:
-            self.request = None
+            self._end_request()
 
     def _clear(self, _event: ev.MemoryCleared) -> None:
         self.messages, self._asked, self._retelling = [], set(), True
@@ -119,7 +121,11 @@ class Past:
         self.questions = {q.id: q for q in self.questions.values() if q.call_id in self._asked}
 
     def _take_start(self, event: ev.RunStarted) -> None:
-        self.request = event.request or self.request
+        if event.request:
+            self.request, self.request_images = event.request, event.images
+
+    def _end_request(self) -> None:
+        self.request, self.request_images = None, ()
 
     def _take_call(self, event: ev.ToolCallStarted) -> None:
         self.calls[event.call.id] = CallRecord(event.call, event.actions)
@@ -140,7 +146,7 @@ class Past:
     def _take_answer(self, event: ev.QuestionAnswered) -> None:
         self.questions.pop(event.id, None)
         if event.answer == self.request:
-            self.request = None
+            self._end_request()
 
 
 _HANDLERS: dict[type[ev.Event], Callable[[Past, Any], None]] = {
