@@ -1,0 +1,57 @@
+"""The deltas of one network read, gathered to as few stream items as they are kinds in a row."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from handwork.schema import StreamItem, TextDelta, ThinkingDelta, ToolArgsDelta, scrub
+
+Kind = Literal["text", "thinking", "call"]
+
+
+class Deltas:
+    """Takes pieces of text, thinking and arguments; `items` is what came since it was asked last."""
+
+    def __init__(self) -> None:
+        self._items: list[StreamItem] = []
+        self._pieces: list[str] = []
+        self._run: tuple[Kind, int] = ("text", 0)
+        self._labels: list[tuple[str, str]] = []
+        self._carry = ""
+
+    def begin_call(self, id: str, name: str) -> int:
+        """A call begins; returns its place among the calls of the reply."""
+        self._labels.append((scrub(id), scrub(name)))
+        place = len(self._labels) - 1
+        self.add("call", "", place)
+        return place
+
+    def add(self, kind: Kind, piece: str, place: int = 0) -> None:
+        run = kind, place
+        if run != self._run:
+            self._flush()
+            self._run, self._carry = run, ""
+        self._pieces.append(piece)
+
+    def items(self) -> list[StreamItem]:
+        self._flush()
+        items, self._items = self._items, []
+        return items
+
+    def _flush(self) -> None:
+        if not self._pieces:
+            return
+        text = self._whole("".join(self._pieces))
+        self._pieces.clear()
+        kind, place = self._run
+        if kind == "call":
+            self._items.append(ToolArgsDelta(place, *self._labels[place], text))
+        elif text:
+            self._items.append(TextDelta(text) if kind == "text" else ThinkingDelta(text))
+
+    def _whole(self, text: str) -> str:
+        """Hold back half of a surrogate pair that was split over two events; what stays alone is replaced."""
+        text, self._carry = self._carry + text, ""
+        if "\ud800" <= text[-1:] <= "\udbff":
+            text, self._carry = text[:-1], text[-1]
+        return scrub(text)
