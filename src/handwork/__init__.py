@@ -15,7 +15,7 @@ _HOMES = {
     "llm.scripted": "ScriptedModel",
     "schema": (
         "Action AgentState Approval ApprovalRequest Artifact Budget Function Image Memory Message Mode "
-        "Question Reply Request Role RunResult Status ToolCall ToolChoice ToolResult Usage"
+        "Plan PlanStepStatus Question Reply Request Role RunResult Status ToolCall ToolChoice ToolResult Usage"
     ),
     "session": "Session",
     "tool.ask_human": "AskHuman",
@@ -25,6 +25,7 @@ _HOMES = {
     "tool.create_chat_completion": "CreateChatCompletion",
     "tool.editor": "StrReplaceEditor",
     "tool.function": "tool",
+    "tool.planning": "PlanningTool",
     "tool.python_execute": "PythonExecute",
     "tool.terminate": "Terminate",
 }

@@ -30,6 +30,8 @@ from handwork.schema import Image as Image
 from handwork.schema import Memory as Memory
 from handwork.schema import Message as Message
 from handwork.schema import Mode as Mode
+from handwork.schema import Plan as Plan
+from handwork.schema import PlanStepStatus as PlanStepStatus
 from handwork.schema import Question as Question
 from handwork.schema import Reply as Reply
 from handwork.schema import Request as Request
@@ -50,6 +52,7 @@ from handwork.tool.collection import ToolCollection as ToolCollection
 from handwork.tool.create_chat_completion import CreateChatCompletion as CreateChatCompletion
 from handwork.tool.editor import StrReplaceEditor as StrReplaceEditor
 from handwork.tool.function import tool as tool
+from handwork.tool.planning import PlanningTool as PlanningTool
 from handwork.tool.python_execute import PythonExecute as PythonExecute
 from handwork.tool.terminate import Terminate as Terminate
 
@@ -78,6 +81,9 @@ __all__ = [
     "Message",
     "Mode",
     "Model",
+    "Plan",
+    "PlanStepStatus",
+    "PlanningTool",
     "PolicySettings",
     "PythonExecute",
     "Question",

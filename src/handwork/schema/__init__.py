@@ -15,6 +15,7 @@ from handwork.schema.effects import (
     Verdict,
 )
 from handwork.schema.messages import Function, History, Image, Memory, Message, Role, Thinking, ToolCall
+from handwork.schema.plans import Plan, PlanStep, PlanStepStatus
 from handwork.schema.requests import (
     Discarded,
     ModelNotice,
@@ -65,6 +66,9 @@ __all__ = [
     "Mode",
     "ModelNotice",
     "Notify",
+    "Plan",
+    "PlanStep",
+    "PlanStepStatus",
     "Question",
     "Reply",
     "Request",
