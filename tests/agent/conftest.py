@@ -12,7 +12,9 @@ from handwork.session import Session
 
 
 @pytest.fixture
-def settings(home: Path) -> Settings:
+def settings(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """The current folder, which is the workspace of whoever names none, is the test's own: this project has an AGENTS.md."""
+    monkeypatch.chdir(tmp_path)
     return Settings()
 
 

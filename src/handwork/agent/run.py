@@ -39,6 +39,7 @@ class Run:
         self.stop = stop or asyncio.Event()
         """Set when somebody asked the run to end as cancelled."""
         self.closing = self.closed = False
+        self._threshold = threshold
         self.stuck = StuckDetector(threshold)
         self.stuck_steps = self.empty_replies = 0
         self.corrected = False
@@ -57,6 +58,13 @@ class Run:
         """A human's answers that came with the run, by the question's id."""
         self._open_calls: set[str] = set()
         self._open_step: int | None = None
+
+    def start_counting_anew(self) -> None:
+        """Somebody gave the run a new direction: that it went in circles before is forgotten."""
+        if self.stuck_steps:
+            self.nudge = None
+        self.stuck = StuckDetector(self._threshold)
+        self.stuck_steps = self.empty_replies = 0
 
     # ---- from its beginning to its end
 
