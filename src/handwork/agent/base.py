@@ -11,8 +11,10 @@ from typing import Any, Self
 from weakref import ref
 
 from handwork import events as ev
+from handwork.agent.asked import Asked, messages_of
 from handwork.agent.conversation import Conversation
 from handwork.agent.run import Run
+from handwork.agent.steering import Steering
 from handwork.agent.stuck import StepTrace, signature
 from handwork.config import Settings, load_settings
 from handwork.errors import HandworkError
@@ -34,6 +36,7 @@ from handwork.schema import (
 )
 from handwork.schema.fields import construct
 from handwork.session import Session, uncancelled
+from handwork.tool.pictures import Source, picture_of_base64, pictures_of
 
 NUDGE = (
     "You are repeating yourself without progress. Change your strategy: try another tool or other arguments, "
@@ -80,6 +83,7 @@ class BaseAgent(ABC):
         self._session_id: str | None = None
         self._met: Session | None = None
         self._conversation = Conversation()
+        self._steering = Steering()
         construct(self, fields)
         if self.memory is None:
             self.memory = Memory()
@@ -110,7 +114,12 @@ class BaseAgent(ABC):
         self.memory.messages = messages
 
     def update_memory(self, role: str, content: str, base64_image: str | None = None, **fields: Any) -> None:
-        """Add a message; it is journaled at the next gate. Raises ValueError for an unknown role."""
+        """Add a message; it is journaled at the next gate.
+
+        Raises ValueError for an unknown role, PictureError for an image that cannot be used. One that is large is scaled here.
+        """
+        if base64_image:
+            base64_image = picture_of_base64(base64_image).data
         match role:
             case Role.USER:
                 message = Message.user_message(content, base64_image, **fields)
@@ -148,21 +157,31 @@ class BaseAgent(ABC):
 
     # ---- the run
 
-    async def run(self, request: str | None = None, *, listener: ev.Listener | None = None) -> RunResult:
+    async def run(
+        self, request: str | None = None, *, images: Iterable[Source] = (), listener: ev.Listener | None = None
+    ) -> RunResult:
         """Work on a request until it is done, stopped or handed back; without one, go on where memory stands.
 
-        Returns a RunResult for every end; raises RuntimeError if the agent is not IDLE, and re-raises the cancelling of the
-        task itself after run_finished(cancelled). `listener` is told every event of this run.
+        `images` belong to the request: paths of picture files, their bytes, or Images. `listener` is told every event of this
+        run. Returns a RunResult for every end; raises RuntimeError if the agent is not IDLE, PictureError and ValueError for
+        images that cannot be used, and re-raises the cancelling of the task itself after run_finished(cancelled).
         """
         await self._ending()
-        return await self._end_of(self._start(request, listener))
+        return await self._end_of(self._start(await self._asked(request, images), listener))
+
+    @staticmethod
+    async def _asked(request: str | None, images: Iterable[Source]) -> Asked:
+        text = scrub(request) if request else None
+        pictures = await pictures_of(images) if images else ()
+        if pictures and not text:
+            raise ValueError("Images belong to a request: say in words what is to be done with them")
+        return Asked(text, pictures)
 
     def _start(
-        self, request: str | None, listener: ev.Listener | None, watcher: ref[Any] | None = None
+        self, request: Asked, listener: ev.Listener | None, watcher: ref[Any] | None = None
     ) -> asyncio.Task[RunResult]:
         if self.state is not AgentState.IDLE or self._living is not None:
             raise RuntimeError(f"Cannot run agent from state: {self.state.value}")
-        request = scrub(request) if request else None
         self.state, self.current_step, self._stop, self._watcher = AgentState.RUNNING, 0, asyncio.Event(), watcher
         self._living = asyncio.create_task(self._live(request, listener), name=f"agent {self.name}")
         self._living.add_done_callback(self._release)  # also when the task is cancelled before it began
@@ -195,13 +214,15 @@ class BaseAgent(ABC):
         if self._living is not None and self._stop is not None and self._stop.is_set():
             await asyncio.wait({self._living})
 
-    async def _live(self, request: str | None, listener: ev.Listener | None) -> RunResult:
+    async def _live(self, request: Asked, listener: ev.Listener | None) -> RunResult:
         """A run's own task, from opening its session to closing it."""
         stop = self._stop or asyncio.Event()
         try:
             async with self._opened() as session, session.taken(stop), session.listening(listener):
                 run = self._run = self._begin(session)
-                left_over = session.past.request
+                left_over = Asked(session.past.request, session.past.request_images)
+                await self._make_ready(session)
+                session.keep_images(request.images)
                 run.emit(self._run_started(run, request))
                 run.emit(ev.StateChanged(state=self.state))
                 return await run.drive(self._work_through(run, request, left_over), self._finish)
@@ -209,13 +230,13 @@ class BaseAgent(ABC):
             self.state = AgentState.ERROR
             return RunResult(status=Status.ERROR, error=error, detail=str(error))
 
-    def stream(self, request: str | None = None) -> AsyncGenerator[ev.Event, None]:
+    def stream(self, request: str | None = None, *, images: Iterable[Source] = ()) -> AsyncGenerator[ev.Event, None]:
         """Run, and yield every event of it; leaving the loop early cancels the run and waits for its end."""
 
         async def events() -> AsyncGenerator[ev.Event, None]:
             queue = ev.EventQueue()
             await self._ending()
-            living = self._start(request, queue.put, watcher)
+            living = self._start(await self._asked(request, images), queue.put, watcher)
             living.add_done_callback(lambda _: queue.finish())
             try:
                 async for event in queue:
@@ -235,6 +256,23 @@ class BaseAgent(ABC):
         if self._stop is not None:
             self._stop.set()
 
+    def steer(self, text: str) -> None:
+        """Say something to the agent while it works; its model reads it at the beginning of the next step.
+
+        May be called at any time from the agent's event loop (from another thread: `loop.call_soon_threadsafe`). Several texts
+        are read in order, each as a user message, journaled like any other; an empty one is ignored. While no run goes on
+        they wait for the first step of the next one.
+
+        An answer in text does not end the run while words wait: it goes on with them, if it has a step left. Whatever
+        else ends a run (terminate, a step that sets FINISHED, a limit, cancelling, an error) ends it at once; `unread()`
+        then hands over what nobody has read.
+        """
+        self._steering.say(text)
+
+    def unread(self) -> list[str]:
+        """Take back the words of `steer` that no step has read, in order; they wait no longer."""
+        return self._steering.take_back()
+
     def _begin(self, session: Session) -> Run:
         limits = session.settings.limits
         budget = self.budget if isinstance(self.budget, Budget | None) else Budget(usd=float(self.budget))
@@ -245,13 +283,12 @@ class BaseAgent(ABC):
         timeout = limits.timeout if self.timeout is None else self.timeout
         return Run(session, self.name, timeout=timeout, threshold=self.duplicate_threshold, stop=self._stop)
 
-    async def _work_through(self, run: Run, request: str | None, left_over: str | None) -> None:
+    async def _work_through(self, run: Run, request: Asked, left_over: Asked) -> None:
         """All of a run that can fail or be cancelled; `left_over` is a request that an earlier run never came to."""
         self._meet(run.session)
-        wanted = await self._settle(run, request or left_over)
-        for text in dict.fromkeys((left_over if request else None, wanted)):
-            if text and wanted:
-                self.memory.add_message(Message.user_message(text))
+        wanted = await self._settle(run, request.text or left_over.text)
+        if request.text or left_over.text:
+            self.memory.add_messages(messages_of(request, left_over, wanted))
         self._journal_memory(run)
         await run.gate()
         while self.current_step < self.max_steps and self.state is not AgentState.FINISHED:
@@ -265,6 +302,7 @@ class BaseAgent(ABC):
 
     async def _one_step(self, run: Run) -> None:
         run.emit(ev.StepStarted(step=self.current_step))
+        self._steering.read_into(self.memory, run)
         before = len(self.memory.messages)
         line = ""
         try:
@@ -275,7 +313,7 @@ class BaseAgent(ABC):
             run.emit(ev.StepFinished(step=self.current_step, result=line))
         run.stuck.observe(self._trace(self.memory.messages[before:]))
         if self.state is not AgentState.FINISHED:
-            if self.is_stuck():
+            if self.is_stuck() and not self._steering:  # what waits to be read is a new direction
                 self.handle_stuck_state()
             else:
                 run.stuck_steps = 0
@@ -283,14 +321,18 @@ class BaseAgent(ABC):
     def _trace(self, stored: Sequence[Message]) -> StepTrace:
         return StepTrace(signature(stored))
 
-    def _run_started(self, run: Run, request: str | None) -> ev.RunStarted:
+    def _run_started(self, run: Run, request: Asked) -> ev.RunStarted:
         budget = run.session.budget
         return ev.RunStarted(
-            request=request,
+            request=request.text,
+            images=request.images,
             model=self._model_name(),
             workspace=str(run.session.workspace),
             limits=Limits(max_steps=self.max_steps, timeout=run.timeout, usd=budget.usd, tokens=budget.tokens),
         )
+
+    async def _make_ready(self, session: Session) -> None:
+        """Before a run is told: settle what its first event says. What goes wrong here is left to the first request."""
 
     def _model_name(self) -> str:
         return ""
