@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from handwork import events as ev
 from handwork.agent.asking import Asker, token_limit
 from handwork.agent.base import NUDGE
 from handwork.agent.context import CallIds, tail_of
 from handwork.agent.history import insert_results, was_cut
 from handwork.agent.observe import limit_for
+from handwork.agent.project import Instructions, read_instructions
 from handwork.agent.react import ReActAgent
 from handwork.agent.run import Run
 from handwork.agent.schedule import run_in_order
@@ -23,6 +25,7 @@ from handwork.llm.base import Model
 from handwork.schema import (
     AgentState,
     Message,
+    Plan,
     Reply,
     Request,
     Role,
@@ -55,7 +58,8 @@ class ToolCallAgent(ReActAgent):
 
     Fields: `available_tools` (a ToolCollection, or a list of tools and functions), `tool_choices`, `special_tool_names`
     (tools that end the run), `tool_calls` (of the current step), `max_observe` (characters of one result that the model
-    sees; None or 0: no limit), `text_ends_run` (an answer in text ends the run).
+    sees; None or 0: no limit), `text_ends_run` (an answer in text ends the run), `project_instructions` (AGENTS.md and CLAUDE.md
+    in the workspace's root belong to the system prompt; read anew when a run begins).
     """
 
     name: str = "toolcall"
@@ -67,11 +71,15 @@ class ToolCallAgent(ReActAgent):
     max_steps: int = 30
     max_observe: int | None = None
     text_ends_run: bool = True
+    project_instructions: bool = True
 
     def __init__(self, **fields: Any) -> None:
         self._asker, self._ids = Asker(), CallIds()
         self._turn: Turn | None = None
         self._direct: Run | None = None
+        self._project = Instructions()
+        self._told: tuple[str, Instructions] | None = None
+        """Which instructions a person was told about, and in which session."""
         super().__init__(**fields)
         self.available_tools = as_collection(self.available_tools)
         self.tool_choices = _tool_choice(self.tool_choices)
@@ -100,7 +108,7 @@ class ToolCallAgent(ReActAgent):
         self._journal_memory(run)
         request = Request(
             messages=self.memory.messages,
-            system=self._filled(self.system_prompt, run.session),
+            system=self._system(run.session),
             tools=self.available_tools.to_params(),
             tail=tail_of(self._filled(self.next_step_prompt, run.session), run.nudge),
             tool_choice=self.tool_choices,
@@ -115,8 +123,10 @@ class ToolCallAgent(ReActAgent):
         assert not isinstance(self.llm, str)
         return self.llm
 
-    def _model_name(self) -> str:
-        return self._model.name
+    def _system(self, session: Session) -> str | None:
+        """The role's own prompt, then the project's words, in which nothing is filled in."""
+        own = self._filled(self.system_prompt, session)
+        return "\n\n".join(part for part in (own, self._project.text) if part) or None
 
     @staticmethod
     def _filled(prompt: str | None, session: Session) -> str | None:
@@ -154,7 +164,7 @@ class ToolCallAgent(ReActAgent):
     def _note_empty(self, run: Run) -> None:
         run.empty_replies += 1
         run.nudge = _EMPTY
-        if run.empty_replies >= _EMPTY_ENDS:
+        if run.empty_replies >= _EMPTY_ENDS and not self._steering:
             self._end(Status.STUCK)
 
     # ---- act
@@ -183,7 +193,7 @@ class ToolCallAgent(ReActAgent):
             run = self._current()
             if run.finish_reason == "length":
                 run.nudge = _CUT_TEXT
-            else:
+            elif not self._steering or self.current_step >= self.max_steps:  # see steer()
                 self.state = AgentState.FINISHED
         return last.content
 
@@ -229,7 +239,16 @@ class ToolCallAgent(ReActAgent):
             run = self._current()
             run.value = tool.value(result.details)
             run.answer = as_text(run.value)
+        self._tell_plan(result)
         await self._handle_special_tool(name, result, arguments=arguments)
+
+    def _tell_plan(self, result: ToolResult) -> None:
+        """A result whose details are a plan is told as plan_changed; {} when the plan was given up."""
+        run = self._current()
+        if (plan := Plan.from_details(result.details)) is not None:
+            run.emit(ev.PlanChanged(plan=run.session.masked(plan.to_dict())))
+        elif result.details and "deleted" in result.details and result.details.get("plan", "") is None:
+            run.emit(ev.PlanChanged(plan={}))
 
     async def _handle_special_tool(self, name: str, result: Any, **kwargs: Any) -> None:
         """Called once after each executed call; a special tool that should finish the run sets FINISHED."""
@@ -276,6 +295,7 @@ class ToolCallAgent(ReActAgent):
     def _meet(self, session: Session) -> None:
         known = self._conversation.past
         super()._meet(session)
+        self._read_project(session)
         if any(tool.sandboxed for tool in self.available_tools):
             _ = session.sandbox  # what is wrong with it or the workspace is told before the first request
         stateful = {tool.name: tool for tool in self.available_tools if type(tool).restore is not Tool.restore}
@@ -283,6 +303,15 @@ class ToolCallAgent(ReActAgent):
             for name, details in session.details():
                 if (tool := stateful.get(name)) is not None:
                     self._restore(tool, details, session)
+
+    def _read_project(self, session: Session) -> None:
+        self._project = Instructions()
+        if self.project_instructions:
+            self._project = read_instructions(session.workspace, session.masked)
+        if self._told != (told := (session.id, self._project)):
+            self._told = told
+            for level, text in self._project.notices:
+                session.notify(level, text)
 
     @staticmethod
     def _restore(tool: Any, details: dict[str, Any], session: Session) -> None:
@@ -330,5 +359,6 @@ def _tool_message(call: ToolCall, outcome: Outcome) -> Message:
 
 
 def _image_messages(call: ToolCall, outcome: Outcome) -> list[Message]:
+    """The pictures of a result, which name their call: a wire that takes pictures in results puts them there (CONTRACT B9)."""
     text = f"Image returned by {call.function.name}:"
-    return [Message(role=Role.USER, content=text, images=(image,)) for image in outcome.images]
+    return [Message(role=Role.USER, content=text, images=(image,), tool_call_id=call.id) for image in outcome.images]
