@@ -123,6 +123,9 @@ class ToolCallAgent(ReActAgent):
         assert not isinstance(self.llm, str)
         return self.llm
 
+    def _model_name(self) -> str:
+        return self._model.name
+
     def _system(self, session: Session) -> str | None:
         """The role's own prompt, then the project's words, in which nothing is filled in."""
         own = self._filled(self.system_prompt, session)
