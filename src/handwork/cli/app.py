@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from handwork.cli.commands import models, running, sessions
+from handwork.cli.commands import doctor, models, running, sessions, setup
 from handwork.cli.output import OutputFailed, flush_streams, guarded_streams, silence_stdout
 from handwork.cli.route import UsageProblem, route
 from handwork.cli.screen import is_terminal
@@ -81,5 +81,5 @@ def _root(
 ) -> None: ...
 
 
-for _subject in (running, models, sessions):
+for _subject in (running, setup, models, sessions, doctor):
     _subject.declare(app)

@@ -1,0 +1,117 @@
+"""How Handwork is installed, whether its parts fit, and which extras are there."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from handwork import __version__
+from handwork.cli.doctor.finding import Finding, Ground
+
+_GROUP = "Python"
+_NAME = "handwork"
+_NOT_FOR_USERS = {"dev"}
+_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)[^;>=]*(?:>=(?P<least>[0-9.]+))?[^;]*(?:;(?P<marker>.*))?")
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
+_SYSTEM = re.compile(r"sys_platform\s*==\s*['\"]([^'\"]+)['\"]")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A package that Handwork, or one of its extras ('': Handwork itself), needs."""
+
+    name: str
+    least: str
+    extra: str
+
+    @property
+    def installed(self) -> str:
+        """The version that is there; '' for none."""
+        try:
+            return distribution(self.name).version
+        except PackageNotFoundError:
+            return ""
+
+    @property
+    def fits(self) -> bool:
+        return bool(self.installed) and _numbers(self.installed) >= _numbers(self.least)
+
+
+def installation(_ground: Ground) -> Iterator[Finding]:
+    """Version and kind of installation, and the packages that it needs."""
+    way, again = installed_by()
+    yield Finding("handwork.version", _GROUP, "ok", f"Handwork {__version__}, {way}, {Path(__file__).parents[2]}")
+    needed = requirements()
+    wrong = [f"{each.name} {each.installed or 'is missing'}" for each in needed if not each.extra and not each.fits]
+    if wrong:
+        text = f"packages that Handwork needs are missing or too old: {', '.join(wrong)}"
+        yield Finding("handwork.packages", _GROUP, "problem", text, again.format("handwork"), True)
+    yield from _extras(needed, again)
+
+
+def _extras(needed: list[Requirement], again: str) -> Iterator[Finding]:
+    extras = {extra: True for each in needed if (extra := each.extra) and extra not in _NOT_FOR_USERS}
+    for each in needed:
+        if each.extra in extras:
+            extras[each.extra] = extras[each.extra] and each.fits
+    there = ", ".join(name for name, whole in extras.items() if whole)
+    lacking = [name for name, whole in extras.items() if not whole]
+    if there:
+        yield Finding("handwork.extras", _GROUP, "ok", f"extras: {there}")
+    if lacking:
+        command = again.format(f"'handwork[{lacking[0]}]'")
+        text = f"extras that are not installed: {', '.join(lacking)}; to get one: {command}"
+        yield Finding("handwork.extras.missing", _GROUP, "ok", text)
+
+
+def requirements() -> list[Requirement]:
+    """What the installed Handwork says that it needs on this system; [] if it is not installed but run from its folder."""
+    found = _own()
+    needed = []
+    for line in (found.requires if found else None) or ():
+        match = _REQUIREMENT.match(line)
+        marker = (match["marker"] if match else None) or ""
+        system = _SYSTEM.search(marker)
+        if match and (system is None or system[1] == sys.platform):
+            extra = _EXTRA.search(marker)
+            needed.append(Requirement(match["name"], match["least"] or "0", extra[1] if extra else ""))
+    return needed
+
+
+def installed_by() -> tuple[str, str]:
+    """How Handwork came here, and the command that installs a package or extra ({}) the same way."""
+    found, prefix = _own(), Path(sys.prefix)
+    if (prefix / "pipx_metadata.json").exists():
+        return "installed by pipx", "pipx install --force {}"
+    if (prefix / "uv-receipt.toml").exists():
+        return "installed by uv", "uv tool install --force {}"
+    pip = f"{sys.executable} -m pip install --upgrade {{}}"
+    if found is None:
+        return "run from its folder", pip
+    if _is_editable(found):
+        return "installed from its sources (editable)", pip
+    return f"installed by {(found.read_text('INSTALLER') or 'pip').strip()}", pip
+
+
+def _own() -> Distribution | None:
+    try:
+        return distribution(_NAME)
+    except PackageNotFoundError:
+        return None
+
+
+def _is_editable(found: Distribution) -> bool:
+    try:
+        return bool(json.loads(found.read_text("direct_url.json") or "{}").get("dir_info", {}).get("editable"))
+    except (ValueError, AttributeError):
+        return False
+
+
+def _numbers(version: str) -> list[int]:
+    """The release numbers of a version, as far as they are numbers."""
+    return [int(part) for part in re.sub(r"[^0-9.].*", "", version).split(".") if part]
