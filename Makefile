@@ -2,6 +2,7 @@
 #   make demo        a task on the embedded model, with an effect that is checked
 #   make test        the quick tests        make test-slow   crash, chaos and real-model tests
 #   make check       ruff and mypy          make bench       cost per step, beside the aims
+#   make wheel       sdist and wheel in dist/, the same bytes each time
 #   make lock        compile requirements/*.txt anew (make lock UPGRADE=1: take newer releases)
 #   make clean       remove .venv and all caches
 # make PYTHON=python3.12 … chooses the interpreter; make test ARGS="-k shell" passes arguments on.
@@ -36,7 +37,7 @@ OPENMP = case "$$($(LACKS_OPENMP))" in \
 
 # pip may not run twice at a time in one environment; the tests share the processors out themselves.
 .NOTPARALLEL:
-.PHONY: help demo test test-slow check bench lock clean
+.PHONY: help demo test test-slow check bench wheel lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -73,6 +74,10 @@ $(VENV)/.dev: $(VENV)/.made requirements/dev.txt requirements/openmp.txt require
 	@$(SELF)
 	@touch $@
 
+$(VENV)/.build: $(VENV)/.made requirements/build.txt
+	@$(INSTALL) --require-hashes -r requirements/build.txt
+	@touch $@
+
 # make itself ends with 2 whatever a command's exit code was; it prints that one as "Error 4".
 demo: $(VENV)/.runtime
 	@$(BIN)/handwork demo $(ARGS)
@@ -91,6 +96,12 @@ check: $(VENV)/.dev
 bench: $(VENV)/.runtime
 	@$(BIN)/python bench/run.py $(ARGS)
 
+# The times in the archives are fixed unless SOURCE_DATE_EPOCH says others, so the same tree gives the same bytes.
+wheel: $(VENV)/.build
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build --directory dist
+	@ls -l dist
+
 # One resolution (dev is the widest) rules the others; every file of a release is hashed, so other platforms install too.
 COMPILE = env -u UV_FIND_LINKS -u PIP_FIND_LINKS build/lock/bin/uv pip compile --quiet --no-config --universal \
     --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
@@ -104,6 +115,7 @@ lock: $(VENV)/.made
 	$(COMPILE) requirements/build.in -c requirements/dev.txt -o requirements/build.txt
 	$(COMPILE) --no-deps requirements/openmp.in -o requirements/openmp.txt
 	$(COMPILE) requirements/lock.in -o requirements/lock.txt
+	$(COMPILE) requirements/installers.in -o requirements/installers.txt
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
