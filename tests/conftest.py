@@ -12,6 +12,10 @@ from typing import Any
 import psutil
 import pytest
 
+from handwork.config.providers import LOCAL_SERVERS, PROVIDERS
+
+NOBODY = "http://127.0.0.1:9/v1"
+"""An address of this machine at which nothing answers."""
 REGISTRY_MARK = "slow"
 """Only tests with this mark may leave the machine (they fetch a model from the package registry)."""
 _SCREEN = {"NO_COLOR", "FORCE_COLOR", "PYTHONUNBUFFERED", "CLICOLOR_FORCE", "COLORTERM"}
@@ -59,6 +63,9 @@ def home(
         ours = name.startswith("HANDWORK_") or name.endswith(("_API_KEY", "_BASE_URL")) or name in _SCREEN
         if ours or (name.lower().endswith("_proxy") and not slow):
             monkeypatch.delenv(name)
+    for server in LOCAL_SERVERS:  # none of those that may run on this machine is found
+        monkeypatch.setenv(PROVIDERS[server].base_url_variable, NOBODY)
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HANDWORK_HOME", str(folder))
     return folder

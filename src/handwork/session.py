@@ -277,6 +277,11 @@ class Session:
         async with self.door:
             return await self.ask_door(question)
 
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Have these masked from now on: keys that are known only when they are needed."""
+        if new := set(secrets).difference(self._secrets):
+            self._secrets = _long_enough({*self._secrets, *new})
+
     def masked(self, value: JSON) -> Any:
         """A text, or the texts in a JSON value, without our own keys; done before anything is remembered, journaled or shown."""
         if not self._secrets:
@@ -361,7 +366,7 @@ async def uncancelled(work: Coroutine[Any, Any, R]) -> tuple[R, bool]:
 
 def _secrets(settings: Settings) -> tuple[str, ...]:
     """Our own keys: those of the settings, what the environment holds under a name that says so, passwords in its URLs."""
-    keys = {llm.api_key for llm in settings.llm.values()}
+    keys = {*settings.keys.readable(), *(llm.api_key for llm in settings.llm.values())}
     headers = [header for llm in settings.llm.values() for header in llm.headers.items()]
     keys |= {value.rpartition(" ")[2] for name, value in headers if _SECRET_HEADERS.search(name)}
     for name, value in settings.environ.items():
@@ -369,6 +374,11 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
             keys.add(value)
         elif "://" in value and "@" in value:
             keys.add(_password_in(value))
+    return _long_enough(keys)
+
+
+def _long_enough(keys: set[str]) -> tuple[str, ...]:
+    """What can be masked without hiding words that merely look alike; longer ones first, since one may hold another."""
     kept = {key for key in keys if len(key) >= 8 and "/" not in key[:1] and not key.startswith("env:")}
     return tuple(sorted(kept, key=len, reverse=True))
 

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from handwork import events as ev
 from handwork.agent.asking import Asker, token_limit
 from handwork.agent.base import NUDGE
-from handwork.agent.context import CallIds, tail_of
+from handwork.agent.context import CallIds, filled, system_of, tail_of
 from handwork.agent.history import insert_results, was_cut
 from handwork.agent.observe import limit_for
-from handwork.agent.project import Instructions, read_instructions
+from handwork.agent.project import Project
 from handwork.agent.react import ReActAgent
 from handwork.agent.run import Run
 from handwork.agent.schedule import run_in_order
 from handwork.agent.settling import settle
 from handwork.agent.stuck import PATIENCE, StepTrace, signature
 from handwork.agent.turn import ENDED, Turn
-from handwork.errors import TokenLimitExceeded
+from handwork.errors import HandworkError, TokenLimitExceeded
 from handwork.llm.base import Model
+from handwork.llm.llm import LLM
 from handwork.schema import (
     AgentState,
     Message,
@@ -77,9 +80,7 @@ class ToolCallAgent(ReActAgent):
         self._asker, self._ids = Asker(), CallIds()
         self._turn: Turn | None = None
         self._direct: Run | None = None
-        self._project = Instructions()
-        self._told: tuple[str, Instructions] | None = None
-        """Which instructions a person was told about, and in which session."""
+        self._project = Project()
         super().__init__(**fields)
         self.available_tools = as_collection(self.available_tools)
         self.tool_choices = _tool_choice(self.tool_choices)
@@ -106,16 +107,29 @@ class ToolCallAgent(ReActAgent):
 
     async def _ask(self, run: Run) -> Reply:
         self._journal_memory(run)
-        request = Request(
-            messages=self.memory.messages,
-            system=self._system(run.session),
-            tools=self.available_tools.to_params(),
-            tail=tail_of(self._filled(self.next_step_prompt, run.session), run.nudge),
-            tool_choice=self.tool_choices,
-            deadline=run.deadline,
-        )
+        request = replace(self._request(run.session.workspace, run.nudge), deadline=run.deadline)
         run.nudge = None
         return await self._asker.ask(run, self._model, request, self.memory)
+
+    def _request(self, workspace: Path, nudge: str | None) -> Request:
+        return Request(
+            messages=self.memory.messages,
+            system=system_of(self.system_prompt, self._project.text, workspace),
+            tools=self.available_tools.to_params(),
+            tail=tail_of(filled(self.next_step_prompt, workspace), nudge),
+            tool_choice=self.tool_choices,
+        )
+
+    @property
+    def next_request(self) -> Request:
+        """What the model would be asked now; `meter` guesses its tokens. Its messages are the live history."""
+        session = self.session or self._own_session
+        return self._request(session.workspace if session else Path(self.workspace or ".").absolute(), None)
+
+    @property
+    def meter(self) -> TokenMeter:
+        """Guesses the tokens of requests and messages, the better the more replies of the model came."""
+        return self._asker.meter
 
     @property
     def _model(self) -> Model:
@@ -123,17 +137,14 @@ class ToolCallAgent(ReActAgent):
         assert not isinstance(self.llm, str)
         return self.llm
 
+    async def _make_ready(self, session: Session) -> None:
+        if isinstance(self.llm, LLM):
+            with suppress(HandworkError):
+                await self.llm.ready()
+            session.hide(self.llm.secrets)
+
     def _model_name(self) -> str:
         return self._model.name
-
-    def _system(self, session: Session) -> str | None:
-        """The role's own prompt, then the project's words, in which nothing is filled in."""
-        own = self._filled(self.system_prompt, session)
-        return "\n\n".join(part for part in (own, self._project.text) if part) or None
-
-    @staticmethod
-    def _filled(prompt: str | None, session: Session) -> str | None:
-        return prompt.replace("{directory}", str(session.workspace)) if prompt else None
 
     def _give_up(self, limit: TokenLimitExceeded) -> bool:
         text = f"Maximum token limit reached, cannot continue execution: {limit}"
@@ -298,7 +309,7 @@ class ToolCallAgent(ReActAgent):
     def _meet(self, session: Session) -> None:
         known = self._conversation.past
         super()._meet(session)
-        self._read_project(session)
+        self._project.read(session, wanted=self.project_instructions)
         if any(tool.sandboxed for tool in self.available_tools):
             _ = session.sandbox  # what is wrong with it or the workspace is told before the first request
         stateful = {tool.name: tool for tool in self.available_tools if type(tool).restore is not Tool.restore}
@@ -306,15 +317,6 @@ class ToolCallAgent(ReActAgent):
             for name, details in session.details():
                 if (tool := stateful.get(name)) is not None:
                     self._restore(tool, details, session)
-
-    def _read_project(self, session: Session) -> None:
-        self._project = Instructions()
-        if self.project_instructions:
-            self._project = read_instructions(session.workspace, session.masked)
-        if self._told != (told := (session.id, self._project)):
-            self._told = told
-            for level, text in self._project.notices:
-                session.notify(level, text)
 
     @staticmethod
     def _restore(tool: Any, details: dict[str, Any], session: Session) -> None:

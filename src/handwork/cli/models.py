@@ -16,15 +16,17 @@ from handwork.config import Settings, load_settings
 from handwork.errors import ConfigError
 from handwork.llm.build import build_model
 from handwork.llm.catalog import LOCAL_MODELS, local_model
+from handwork.llm.choice import Candidate, survey
+from handwork.llm.detect import Server
 from handwork.llm.fetch import fetch_model
 from handwork.llm.local import open_local_model
-from handwork.llm.providers import PROVIDERS
 
 
 def print_models(config: Path | None) -> None:
-    """Print local models, configured ones and the providers whose key is set, each with what it lacks."""
+    """Print local models, configured ones, providers with a key and running servers, each with what it lacks."""
     settings = load_settings(config)
-    print("Local (in this process, for demonstrations):")
+    found = survey(settings)
+    print("In this process, for demonstrations:")
     for facts in LOCAL_MODELS:
         print(f"  local:{facts.name:<24} {_state(partial(open_local_model, facts.name, settings.home.models))}")
         print(f"  {'':<30} {facts.describe()}")
@@ -32,11 +34,59 @@ def print_models(config: Path | None) -> None:
     configured = [(name, llm) for name, llm in settings.llm.items() if llm.model]
     for name, llm in configured:
         table = "[llm]" if name == "default" else f"[llm.{name}]"
-        print(f"  {one_line(llm.model, 60):<30} {table}  {_state(partial(build_model, llm, settings.environ))}")
+        state = _state(partial(build_model, llm, settings.environ, keys=settings.keys))
+        print(f"  {one_line(llm.model, 60):<30} {table}  {state}")
     if not configured:
-        print("  none: name one with --model provider:model, or [llm] model in the configuration file")
-    print("\nProviders whose key is set:")
-    print(f"  {', '.join(_keyed(settings)) or 'none'}")
+        print(f"  none: `{program()} setup` helps, --model provider:model names one for a run")
+    print("\nBy a key (any other model of the provider can be named):")
+    for candidate in (*found.environment, *found.stored):
+        print(f"  {one_line(candidate.model, 60):<44} {candidate.why}")
+    if not found.environment and not found.stored:
+        print(f"  {found.problem or 'none: no key is set or stored'}")
+    print("\nOn servers of this machine:")
+    for server in found.servers:
+        for name in server.models:
+            print(f"  {one_line(f'{server.provider.name}:{name}', 60)}")
+    if not found.running:
+        print("  none")
+
+
+def detect_models(config: Path | None) -> None:
+    """Print every place where a model is looked for, in order, what is there, and which one is used and why."""
+    settings = load_settings(config)
+    found = survey(settings)
+    places = (
+        ("command line, configuration", [_with_address(each) for each in found.configured]),
+        ("keys in the environment", [f"{each.model} ({each.why})" for each in found.environment]),
+        ("stored keys", [each.model for each in found.stored] + ([found.problem] if found.problem else [])),
+        ("servers of this machine", [_server_line(server) for server in found.servers]),
+        ("fetched local models", [each.model for each in found.fetched]),
+    )
+    print("Where a model is looked for, first to last:")
+    for number, (title, lines) in enumerate(places, 1):
+        for place, line in enumerate(lines or ["none"]):
+            head = f"{number}  {title}" if place == 0 else ""
+            print(f"  {head:<31} {one_line(line, 300)}")
+    winner = found.winner
+    if winner is None:
+        print(f"→ No model is found. Type: {program()} setup")
+    else:
+        print(f"→ {one_line(winner.model, 100)} is used: {winner.why}")
+
+
+def _with_address(candidate: Candidate) -> str:
+    return f"{candidate.model} at {candidate.base_url}" if candidate.base_url else candidate.model
+
+
+def _server_line(server: Server) -> str:
+    what = {
+        "models": f"{len(server.models)} model{'' if len(server.models) == 1 else 's'}, best for an agent: {server.best or 'none'}",
+        "empty": "runs, and has no model",
+        "locked": "answers, and wants a key: `setup` takes one for its address",
+        "other": "something answers that is no model server",
+        "silent": "nothing",
+    }
+    return f"{server.provider.title}, {server.where}: {what[server.state]}"
 
 
 def _state(build: Callable[[], object]) -> str:
@@ -45,11 +95,6 @@ def _state(build: Callable[[], object]) -> str:
     except ConfigError as error:
         return f"not usable: {error}"
     return "usable"
-
-
-def _keyed(settings: Settings) -> list[str]:
-    environ = settings.environ
-    return [p.name for p in PROVIDERS.values() if any(environ.get(name) for name in p.key_variables)]
 
 
 def fetch_named(config: Path | None, name: str) -> None:

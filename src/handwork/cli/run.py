@@ -19,10 +19,11 @@ from handwork.cli.output import JsonLines, print_answer
 from handwork.cli.render import Renderer
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.sessions import MANY
+from handwork.cli.setup import offer_setup
 from handwork.cli.stdin import input_waits
 from handwork.cli.workspace import make_folder
 from handwork.config import Settings
-from handwork.errors import ConfigError
+from handwork.errors import ConfigError, NoModelError
 from handwork.events import Event, Listener
 from handwork.llm.llm import LLM
 from handwork.schema import Role, RunResult
@@ -45,9 +46,23 @@ def run_task(options: RunOptions) -> int:
     settings = options.settings()
     request = options.request()
     try:
+        return _run(options, settings, request)
+    except NoModelError as error:
+        if options.json or not offer_setup(settings, _why(error, settings)):
+            raise
+    return _run(options, options.settings(), request)
+
+
+def _run(options: RunOptions, settings: Settings, request: str | None) -> int:
+    try:
         return asyncio.run(TaskRun(options, settings, request, options.again()).run())
     except asyncio.CancelledError:
         return 130
+
+
+def _why(error: NoModelError, settings: Settings) -> str:
+    """What to say before a model is offered: nothing of a newcomer, and what was named by whoever has named one."""
+    return f"{error.what}." if any(llm.model for llm in settings.llm.values()) else "No model yet."
 
 
 class TaskRun:
@@ -86,7 +101,7 @@ class TaskRun:
 
     async def _work(self, interrupts: Interrupts, lines: JsonLines | None) -> RunResult | None:
         agent_class = load_role(self.options.agent)
-        llm = self._llm = self._checked_model(agent_class)
+        llm = self._llm = await self._checked_model(agent_class)
         async with self._open_session(lines) as session:
             self._check_rest(session)
             agent = agent_class(session=session, settings=self.settings, llm=llm, **agent_fields(self.settings))
@@ -100,10 +115,10 @@ class TaskRun:
             interrupts.run = agent.cancel
             return await agent.run(self.request)
 
-    def _checked_model(self, agent_class: type[BaseAgent]) -> LLM:
+    async def _checked_model(self, agent_class: type[BaseAgent]) -> LLM:
         """The agent's model, built before anything is journaled: a missing key ends in an error here, not in a session."""
         llm = LLM(agent_class.name, self.settings, notify=lambda level, text: self._notices.append((level, text)))
-        _ = llm.model
+        await llm.ready()
         return llm
 
     def _open_session(self, lines: JsonLines | None) -> Session:

@@ -17,11 +17,15 @@ _SECRET = ("api_key", "headers")
 
 @dataclass(frozen=True)
 class Settled:
-    """Complete settings, all that the user should know of them, and, of that, what says that a key does not go there."""
+    """Complete settings, all that the user should know of them, and, of that, what says that a key does not go there.
+
+    `chosen` says which model was taken, and why, where the settings named none.
+    """
 
     settings: LLMSettings
     notices: tuple[str, ...] = ()
     withheld: str = ""
+    chosen: str = ""
 
 
 @dataclass(frozen=True)

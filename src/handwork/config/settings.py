@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from handwork.config.keys import KeyStore
 from handwork.schema import Mode
 
 
@@ -140,6 +142,11 @@ class Settings(SettingsTable):
     def withheld_for(self, name: str) -> str:
         """What `withheld` says of [llm.<name>], or of [llm] where there is no such table; '' for nothing."""
         return self.withheld.get(name.lower() if name.lower() in self.llm else "default", "")
+
+    @cached_property
+    def keys(self) -> KeyStore:
+        """The keys that `handwork setup` stored; nothing is read before one is asked for."""
+        return KeyStore(self.home.config)
 
     @property
     def store_path(self) -> Path:

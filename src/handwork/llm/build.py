@@ -9,11 +9,13 @@ from difflib import get_close_matches
 from urllib.parse import quote, urlsplit
 
 from handwork.config import Home, LLMSettings
-from handwork.config.credentials import provider_key, withheld_variable
+from handwork.config.credentials import provider_key, url_origin, withheld_variable
+from handwork.config.keys import KeyStore
 from handwork.errors import ConfigError, NoModelError
 from handwork.llm.base import Model
 from handwork.llm.catalog import LOCAL_MODELS
 from handwork.llm.chat_stream import ChatStream
+from handwork.llm.choice import WAYS_ON
 from handwork.llm.failures import Source
 from handwork.llm.local import open_local_model
 from handwork.llm.openai_chat import ChatEncoder
@@ -37,10 +39,6 @@ from handwork.schema import Notify
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OTHER_WIRES = {"aws", "bedrock", "anthropic", "responses"}
-WAYS_ON = (
-    "name one with --model provider:model (OPENAI_API_KEY or that provider's variable holds the key), point --base-url at any "
-    "OpenAI-compatible server, or run a small one here: `handwork model fetch smollm2-135m`, then --model local:smollm2-135m"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,11 @@ class _Place:
 
 
 def build_model(
-    settings: LLMSettings, environ: Mapping[str, str], notify: Notify | None = None, withheld: str = ""
+    settings: LLMSettings,
+    environ: Mapping[str, str],
+    notify: Notify | None = None,
+    withheld: str = "",
+    keys: KeyStore | None = None,
 ) -> Model:
     """The model that these settings name, with retries. Opens nothing: the first request does.
 
@@ -62,17 +64,18 @@ def build_model(
         environ: keys, base URLs and proxies are looked up here.
         notify: hears what the user should know (a key that goes over an unencrypted connection, or nowhere).
         withheld: what the user was told of a configured key that does not go there; a refusal (401) says it again.
+        keys: the stored keys, for a provider whose key is neither configured nor in the environment.
 
     Raises:
         NoModelError: no model is named, or its provider's key is missing; says which variables and ways there are.
         ConfigError: an unknown provider, a bad base URL, a variable that is not set.
     """
     if not settings.model:
-        raise NoModelError(f"No model is configured: {WAYS_ON}")
+        raise NoModelError("No model is configured", hint=WAYS_ON)
     prefix, _, rest = settings.model.partition(":")
     if prefix == LOCAL and rest and not settings.base_url:
         return _local(rest, environ)
-    place = _place(settings, environ)
+    place = _place(settings, environ, keys)
     headers = _headers(settings, place)
     if (
         place.key
@@ -115,7 +118,7 @@ def _local(name: str, environ: Mapping[str, str]) -> Model:
 # ---- provider, model, address, key
 
 
-def _place(settings: LLMSettings, environ: Mapping[str, str]) -> _Place:
+def _place(settings: LLMSettings, environ: Mapping[str, str], keys: KeyStore | None = None) -> _Place:
     provider, model = _named(settings)
     base_url = settings.base_url or provider.address(environ)
     if not base_url:
@@ -123,13 +126,32 @@ def _place(settings: LLMSettings, environ: Mapping[str, str]) -> _Place:
     _check_url(base_url)
     own = provider_key(provider, base_url, environ)
     key = _configured_key(settings, environ) or (own.key if own and own.key else "")
-    if not key and provider.key_variables and own:
-        names = " or ".join(provider.key_variables)
-        meant = _meant_local(model)
-        raise NoModelError(f"{meant}{provider.name}:{model} needs a key: set {names}, or [llm] api_key. Or {WAYS_ON}")
+    needed = bool(provider.key_variables and own)
+    if not key and keys is not None:
+        key = _stored_key(keys, provider, base_url, needed=needed)
+    if not key and needed:
+        raise _without_key(provider, model)
     if not key.isascii() or not key.isprintable():
         raise ConfigError(f"The API key for {provider.name} holds characters that no key has; copy it again")
     return _Place(provider, model, base_url.rstrip("/"), key)
+
+
+def _stored_key(keys: KeyStore, provider: Provider, base_url: str, *, needed: bool) -> str:
+    """The key that was stored for this place; where none is needed, keys that cannot be read are no reason to stop."""
+    try:
+        return keys.key_for(url_origin(base_url), provider.name)
+    except ConfigError:
+        if needed:
+            raise
+        return ""
+
+
+def _without_key(provider: Provider, model: str) -> NoModelError:
+    names = " or ".join(provider.key_variables)
+    hint = f"set {names}, or run `handwork setup` and paste it"
+    if provider.keys_at:
+        hint += f" (keys are made at {provider.keys_at})"
+    return NoModelError(f"{_meant_local(model)}{provider.name}:{model} needs a key, and there is none", hint=hint)
 
 
 def _meant_local(model: str) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from handwork.config import Settings, load_settings
+from handwork.config import LLMSettings, Settings, load_settings
 from handwork.config.llm_tables import Settled, with_model
 from handwork.llm.asking import asking, close_model, reply_of
 from handwork.llm.base import Model
 from handwork.llm.build import build_model
+from handwork.llm.choice import choose
+from handwork.llm.facts import sees_images
+from handwork.llm.sight import Sight
 from handwork.schema import (
     JSON,
     Function,
@@ -25,11 +29,15 @@ from handwork.schema import (
     ToolChoice,
 )
 
+_VISION = "vision"
+"""The table of the model for images, where an agent's own takes none."""
+
 
 class LLM:
     """The model of `[llm.<config_name>]` over `[llm]`. Each LLM is its own: nothing is shared between two.
 
-    Construction needs no key, file or network; a missing model is a NoModelError at the first request.
+    Where none is configured, the first that is found is taken: see `handwork.llm.choice`. Construction needs no key, file or
+    network; a missing model is a NoModelError at the first request.
 
     Args:
         config_name: the table's name; names ignore case.
@@ -53,24 +61,45 @@ class LLM:
 
     @property
     def name(self) -> str:
-        """`provider:model`; '' while none is configured."""
+        """`provider:model`; '' while none is configured, and none was looked for."""
         if self._model is not None:
             return self._model.name
         return self._llm_settings().settings.model
 
     @property
     def model(self) -> Model:
-        """The model behind this, built now if it was not yet. Raises NoModelError or ConfigError."""
+        """The model behind this, built now if it was not yet. Raises NoModelError or ConfigError.
+
+        Looking for one blocks for a quarter of a second at most; `ready()` does it in a thread.
+        """
         if self._model is None:
-            chosen = self._llm_settings()
-            if self._notify is not None:
-                for notice in chosen.notices:
-                    self._notify("warning", notice)
-            self._model = build_model(chosen.settings, self._resolved().environ, self._notify, chosen.withheld)
-        return self._model
+            self._build(self._chosen(self._llm_settings()))
+        return self._made()
+
+    async def ready(self) -> None:
+        """Settle which model this is and build it, so that `name` says it. Raises what `model` raises, and ModelError."""
+        if self._model is not None:
+            return
+        known = self._llm_settings()
+        if not known.settings.model:  # servers have to be asked
+            known = await asyncio.to_thread(self._chosen, known)
+        if self._model is None:
+            self._build(known)
+
+    def goes_to(self, request: Request) -> str:
+        """The name of the model that a request will be sent to: that of [llm.vision], if this one takes no images."""
+        return self._model.goes_to(request) if isinstance(self._model, Sight) else self.name
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The keys that this has used or could use, so that a session can mask them."""
+        if self._settings is None:
+            return frozenset()
+        return frozenset({*self._settings.keys.used, self._llm_settings().settings.api_key} - {""})
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
-        async with asking(self.model, request) as items:
+        await self.ready()
+        async with asking(self._made(), request) as items:
             async for item in items:
                 yield item
 
@@ -105,12 +134,49 @@ class LLM:
             tools=tuple(sorted(tools or (), key=lambda tool: str(tool["function"]["name"]))),
             tool_choice=ToolChoice(tool_choice),
         )
-        return await reply_of(self.model, request)
+        await self.ready()
+        return await reply_of(self._made(), request)
 
     async def aclose(self) -> None:
         """Free the connections; the next request opens them again."""
         if self._model is not None:
             await close_model(self._model)
+
+    def _made(self) -> Model:
+        assert self._model is not None
+        return self._model
+
+    def _chosen(self, known: Settled) -> Settled:
+        """The settings as they are, or with the first model that is found; that one is told."""
+        if known.settings.model:
+            return known
+        found = choose(self._resolved(), known.settings)
+        return Settled(found.over(known.settings), known.notices, known.withheld, found.notice())
+
+    def _build(self, known: Settled) -> None:
+        resolved = self._resolved()
+        model = build_model(known.settings, resolved.environ, self._notify, known.withheld, resolved.keys)
+        self._model = Sight(model, sees=self._sees(model, known.settings), eyes=self._eyes(known.settings))
+        if self._notify is None:
+            return
+        for text in (*known.notices, *resolved.keys.take_notices()):
+            self._notify("warning", text)
+        if known.chosen:
+            self._notify("info", known.chosen)
+
+    def _sees(self, model: Model, settings: LLMSettings) -> bool:
+        if settings.vision is not None:
+            return settings.vision
+        return self.config_name.lower() == _VISION or sees_images(model.name)
+
+    def _eyes(self, settings: LLMSettings) -> LLM | None:
+        """The model of [llm.vision], if there is one that is another than this."""
+        table = self._resolved().llm.get(_VISION)
+        if table is None or self.config_name.lower() == _VISION or table.vision is False:
+            return None
+        if not table.model or (table.model, table.base_url) == (settings.model, settings.base_url):
+            return None
+        return LLM(_VISION, self._resolved(), notify=self._notify)
 
     def _resolved(self) -> Settings:
         if self._settings is None:

@@ -1,4 +1,4 @@
-"""`model list`, `model fetch`."""
+"""`model list`, `model detect`, `model fetch`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,23 @@ def declare(app: typer.Typer) -> None:
         help="Models that run on this machine, and those you configured.", no_args_is_help=True, rich_markup_mode=None
     )
     models.command("list")(list_models)
+    models.command("detect")(detect)
     models.command("fetch")(fetch_model)
     app.add_typer(models, name="model")
 
 
 def list_models(config: Config = None) -> None:
-    """List local and configured models: which can be used, and what the others lack."""
+    """List models: local, configured, by a key, on servers of this machine; what each lacks."""
     from handwork.cli.models import print_models
 
     print_models(config)
+
+
+def detect(config: Config = None) -> None:
+    """Show where a model is looked for, in order, what is there, and which one is used."""
+    from handwork.cli.models import detect_models
+
+    detect_models(config)
 
 
 def fetch_model(

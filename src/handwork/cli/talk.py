@@ -1,0 +1,115 @@
+"""A conversation in lines at a terminal: say, ask, ask for a secret, let choose; whoever is asked can leave at any time."""
+
+from __future__ import annotations
+
+import os
+import select
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from getpass import getpass
+from typing import TextIO
+
+from handwork.cli.clean import clean_for_terminal
+from handwork.cli.screen import Screen
+
+_LEAVE = {"q", "quit", "exit", ":q"}
+_PASTING = 0.05
+"""Seconds within which the next line of a pasted text follows."""
+
+
+class Left(Exception):
+    """Whoever was asked has left: q, Ctrl-D."""
+
+
+class Talk:
+    """Writes on a screen and reads lines of a terminal."""
+
+    def __init__(self, screen: Screen, source: TextIO) -> None:
+        self.screen, self._source = screen, source
+
+    def say(self, text: str = "", style: str = "", *, indent: str = "") -> None:
+        """Write text, its lines broken between words where the terminal ends."""
+        for line in clean_for_terminal(text).split("\n"):
+            own = indent + " " * (len(line) - len(line.lstrip()))
+            width = max(self.screen.columns - 1, 30)
+            rows = textwrap.wrap(
+                line.strip(),
+                width,
+                initial_indent=own,
+                subsequent_indent=own + ("  " if own else ""),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            self.screen.line("\n".join(rows), style)
+
+    def ask(self, prompt: str) -> str:
+        """One line, without the spaces around it; '' for an empty one. Raises Left."""
+        self.screen.write(prompt, "bold")
+        return self._answer(self._line())
+
+    def secret(self, prompt: str) -> str:
+        """What is typed or pasted is not shown; the lines of one paste are one answer. Raises Left."""
+        if os.name != "posix":
+            self.screen.write(prompt, "bold")
+            return self._answer(getpass(""))
+        with self._unseen():
+            self.screen.write(prompt, "bold")
+            text = self._line()
+            while select.select([self._source], [], [], _PASTING)[0] and (more := self._read()):
+                text += more
+        self.screen.line()
+        return self._answer(text)
+
+    def choose(self, rows: Sequence[str], prompt: str) -> int | None:
+        """Number the rows and let one be chosen: its place; None for an empty answer. Raises Left."""
+        for number, row in enumerate(rows, 1):
+            self.say(f"{number:>3}  {row}")
+        while answer := self.ask(prompt):
+            if answer.isdecimal() and 1 <= int(answer) <= len(rows):
+                return int(answer) - 1
+            self.say(f"Type a number from 1 to {len(rows)}; Enter goes back, q leaves.", "yellow")
+        return None
+
+    def agree(self, question: str) -> bool:
+        """Yes (which Enter means) or no. Raises Left."""
+        while True:
+            answer = self.ask(f"{question} [Y/n] ").lower()
+            if answer in ("", "y", "yes"):
+                return True
+            if answer in ("n", "no"):
+                return False
+            self.say("Type y or n; q leaves.", "yellow")
+
+    def _answer(self, text: str) -> str:
+        text = text.strip()
+        if text.lower() in _LEAVE:
+            raise Left
+        return text
+
+    def _line(self) -> str:
+        text = self._read()
+        while text and not text.endswith("\n"):
+            text += self._read() or "\n"
+        if not text:
+            self.screen.line()
+            raise Left
+        return text
+
+    def _read(self) -> str:
+        return os.read(self._source.fileno(), 65536).decode(errors="replace")
+
+    @contextmanager
+    def _unseen(self) -> Iterator[None]:
+        """The terminal shows nothing of what is typed."""
+        import termios
+
+        descriptor = self._source.fileno()
+        before = termios.tcgetattr(descriptor)
+        hidden = [*before]
+        hidden[3] &= ~termios.ECHO
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, hidden)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

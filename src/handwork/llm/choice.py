@@ -1,0 +1,176 @@
+"""Which model is used where none is named: the first found, in one order, with a line that says which and why."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from handwork.config import LLMSettings, Settings
+from handwork.config.credentials import url_origin
+from handwork.config.key_forms import owners_of
+from handwork.config.keys import StoredKey
+from handwork.config.providers import LOCAL, PROVIDERS, find_provider
+from handwork.errors import ConfigError, NoModelError
+from handwork.llm.catalog import LOCAL_MODELS
+from handwork.llm.detect import Server, best_model, find_servers, list_models
+
+WAYS_ON = (
+    "run `handwork setup`; or set OPENAI_API_KEY, ANTHROPIC_API_KEY or another provider's variable; or give --model "
+    "provider:model, with --base-url for a server of yours; `handwork model fetch smollm2-135m` gets a small one"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model that could be used, as [llm] would name it, and why it is there."""
+
+    model: str
+    why: str
+    base_url: str = ""
+
+    def notice(self) -> str:
+        """The line that a person reads."""
+        return f"Model: {self.model} ({self.why})"
+
+    def over(self, table: LLMSettings) -> LLMSettings:
+        """A table that names no model, with this one."""
+        return table.model_copy(update={"model": self.model, "base_url": self.base_url})
+
+
+def choose(settings: Settings, table: LLMSettings) -> Candidate:
+    """The model for a table that names none; blocks for a quarter of a second where servers have to be looked for.
+
+    Raises:
+        NoModelError: nothing was found; the hint names the ways on.
+        ConfigError: the stored keys cannot be read, and nothing that comes before them was found.
+        ModelError: a base URL was given, and that server does not tell its models.
+    """
+    if table.base_url:
+        return _at(table, settings)
+    if table.api_key or table.api_type or table.headers:
+        return _with_own_key(table)
+    for candidates in (environment_candidates, stored_candidates):
+        if (first := next(candidates(settings), None)) is not None:
+            return first
+    servers = find_servers(settings.environ)
+    found = next(server_candidates(servers), None) or next(fetched_candidates(settings), None)
+    if found is None:
+        raise NoModelError(_nothing(servers), hint=WAYS_ON)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All that was found at each place, in the order in which the places count; `problem`: the stored keys cannot be read."""
+
+    configured: tuple[Candidate, ...]
+    environment: tuple[Candidate, ...]
+    stored: tuple[Candidate, ...]
+    problem: str
+    servers: tuple[Server, ...]
+    fetched: tuple[Candidate, ...]
+
+    @property
+    def running(self) -> tuple[Candidate, ...]:
+        return tuple(server_candidates(self.servers))
+
+    @property
+    def winner(self) -> Candidate | None:
+        """The model that is used where no command line names another."""
+        places = (self.configured, self.environment, self.stored, self.running, self.fetched)
+        return next((place[0] for place in places if place), None)
+
+
+def survey(settings: Settings) -> Survey:
+    """Look at every place; blocks for a quarter of a second. The keys of a keyring are not read."""
+    table, problem = settings.llm["default"], ""
+    configured = [Candidate(table.model, "configured", table.base_url)] if table.model else []
+    try:
+        stored = tuple(stored_candidates(settings))
+    except ConfigError as error:
+        stored, problem = (), str(error)
+    return Survey(
+        tuple(configured),
+        tuple(environment_candidates(settings)),
+        stored,
+        problem,
+        find_servers(settings.environ),
+        tuple(fetched_candidates(settings)),
+    )
+
+
+def environment_candidates(settings: Settings) -> Iterator[Candidate]:
+    """The default models of the providers whose key is in the environment, in the order of the providers."""
+    for provider in PROVIDERS.values():
+        if provider.default_model and (variable := provider.variable(settings.environ)):
+            yield Candidate(f"{provider.name}:{provider.default_model}", f"{variable} is set")
+
+
+def stored_candidates(settings: Settings) -> Iterator[Candidate]:
+    """The models of the stored keys, the newest first. Raises ConfigError if the keys cannot be read."""
+    for entry in reversed(settings.keys.entries()):
+        if (model := model_of(entry, settings)) is not None:
+            yield model
+
+
+def model_of(entry: StoredKey, settings: Settings) -> Candidate | None:
+    """The model that a stored key is for; None if its provider is unknown by now, or is elsewhere than it was then."""
+    if "://" in entry.name:
+        return Candidate(entry.model, "its key is stored", entry.base_url) if entry.model else None
+    provider = find_provider(entry.name)
+    model = entry.model or (provider.default_model if provider else "")
+    if provider is None or not model or not entry.fits(provider.address(settings.environ)):
+        return None
+    return Candidate(f"{provider.name}:{model}", "its key is stored")
+
+
+def server_candidates(servers: tuple[Server, ...]) -> Iterator[Candidate]:
+    """The best model of each running local server."""
+    for server in servers:
+        if server.best:
+            yield Candidate(
+                f"{server.provider.name}:{server.best}", f"{server.provider.title} runs here, at {server.where}"
+            )
+
+
+def fetched_candidates(settings: Settings) -> Iterator[Candidate]:
+    """The models for this process whose file is here and whose runtime is installed."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        return
+    for facts in LOCAL_MODELS:
+        if (settings.home.models / facts.file).is_file():
+            yield Candidate(f"{LOCAL}:{facts.name}", "demo-sized; fetched earlier, and nothing else was found")
+
+
+def _nothing(servers: tuple[Server, ...]) -> str:
+    """What was found instead of a model: nothing, or a server that has none."""
+    empty = next((server for server in servers if server.state == "empty"), None)
+    if empty is None:
+        return "No model is configured, no key is set and no model server runs here"
+    return f"{empty.provider.title} runs at {empty.where} and has no model yet; nothing else was found"
+
+
+# ---- half a table
+
+
+def _at(table: LLMSettings, settings: Settings) -> Candidate:
+    """A base URL without a model: the server is asked what it has."""
+    key = table.api_key.strip()
+    if not key or key.startswith("env:"):
+        key = settings.keys.key_for(url_origin(table.base_url), "")
+    models = list_models(table.base_url, key, settings.environ)
+    best = best_model(models)
+    if not best:
+        raise NoModelError(f"The server at {table.base_url} names no model that chats", hint="name one with --model")
+    why = "the only one" if len(models) == 1 else f"one of {len(models)}"
+    return Candidate(best, f"{why} at {table.base_url}", table.base_url)
+
+
+def _with_own_key(table: LLMSettings) -> Candidate:
+    """A key without a model goes to nobody but the provider whose form it has."""
+    owners = owners_of(table.api_key.strip())
+    if len(owners) == 1 and owners[0].default_model and not table.api_type:
+        return Candidate(f"{owners[0].name}:{owners[0].default_model}", f"api_key is one of {owners[0].title}'s")
+    given = next(name for name in ("api_type", "api_key", "headers") if getattr(table, name))
+    raise NoModelError(f"[llm] {given} is set and no model is named", hint="set [llm] model to provider:model")
