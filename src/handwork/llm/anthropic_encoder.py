@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from handwork.llm.anthropic_blocks import BlockWriter
 from handwork.llm.anthropic_models import MessagesOptions
@@ -36,6 +37,8 @@ class MessagesEncoder:
     def encode(self, request: Request) -> Body:
         """Raises ValueError for a tool whose schema is no JSON."""
         turns = self._turned(request.messages)
+        if turns.called and not request.tools:
+            request = replace(request, tools=_named(turns.called), tool_choice=ToolChoice.NONE)
         thinks = self._thinks(turns)
         stored = b"".join((self._prefixed(request, thinks), *turns.stored()))
         rest = (turns.ending(request.tail), b"]", self._choice(request, thinks), b"}")
@@ -95,6 +98,11 @@ class MessagesEncoder:
         if request.tool_choice == ToolChoice.REQUIRED:
             choice = b"auto" if thinks or not self._options.takes_forced_calls else b"any"
         return b',"tool_choice":{"type":"%s"}' % choice
+
+
+def _named(names: Iterable[str]) -> tuple[Mapping[str, JSON], ...]:
+    """Tools of these names: a history with calls is refused where no tools are declared."""
+    return tuple({"function": {"name": name}} for name in sorted({safe_name(name) for name in names}))
 
 
 def _tools(tools: tuple[Mapping[str, JSON], ...], *, marked: bool) -> dict[str, JSON]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from handwork.errors import BrokenStreamError
 from handwork.llm.failures import Source
 from handwork.llm.jsontext import parse
@@ -25,7 +27,7 @@ class MessageEvents:
         self._body: list[bytes] | None = None
         self._size = 0
 
-    def feed(self, read: bytes) -> list[Event]:
+    def feed(self, read: bytes) -> Iterable[Event]:
         if self._head is not None:
             read, self._head = self._head + read, None
             start = read.removeprefix(_BOM).lstrip()
@@ -42,21 +44,20 @@ class MessageEvents:
         self._body.append(read)
         return []
 
-    def finish(self) -> list[Event]:
+    def finish(self) -> Iterable[Event]:
         """What is left at the end."""
         if self._body is None:
             return self._events(self._splitter.feed(self._head or b"") + self._splitter.finish())
         body = self._parsed(b"".join(self._body).lstrip().removeprefix(_BOM))
         return _as_streamed(body) if body.get("type") != "error" and "content" in body else [body]
 
-    def _events(self, found: list[bytes | NamedEvent]) -> list[Event]:
-        events: list[Event] = []
+    def _events(self, found: list[bytes | NamedEvent]) -> Iterator[Event]:
+        """One by one: behind the last event of an answer nothing has to make sense."""
         for event in found:
             name, data = (event.name, event.data) if isinstance(event, NamedEvent) else ("", event)
             if data.strip() and data.strip() != b"[DONE]":  # some gateways close with it
                 value = self._parsed(data)
-                events.append(value if value.get("type") else {**value, "type": name or _kind_of(value)})
-        return events
+                yield value if value.get("type") else {**value, "type": name or _kind_of(value)}
 
     def _parsed(self, data: bytes) -> Event:
         try:

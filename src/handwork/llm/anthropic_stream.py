@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from handwork.errors import BrokenStreamError, ContentFilterError
@@ -71,7 +72,7 @@ class MessageStream:
             ModelError: an error inside the stream, typed by its body; BrokenStreamError for what makes no sense.
         """
         try:
-            return self._take(self._events.feed(read))
+            return [] if self.done else self._take(self._events.feed(read))
         except SENSELESS as error:  # the boundary: whatever a server sends, it is no error of ours
             why = type(error).__name__
         raise self._senseless(why)
@@ -102,7 +103,7 @@ class MessageStream:
 
     # ---- events
 
-    def _take(self, events: list[dict[str, Any]]) -> list[StreamItem]:
+    def _take(self, events: Iterable[dict[str, Any]]) -> list[StreamItem]:
         for event in events:
             kind = event.get("type")
             if kind == "content_block_delta":

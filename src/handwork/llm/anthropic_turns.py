@@ -42,6 +42,8 @@ class Turns:
         self._fresh = True
         self.thought = True
         """Whether the present run of calls and results began with a thought, or none has begun."""
+        self.called: set[str] = set()
+        """The names of the tools that were called."""
 
     def add(self, message: Message) -> None:
         if message.role is not Role.ASSISTANT:
@@ -72,9 +74,7 @@ class Turns:
             said = self._writer.said(Message(role=Role.USER, content=tail.text, images=tail.images))
         if self._before is Role.USER:
             return (b"," + said if said else b"") + (b"]}]}" if self._open else b"]}")
-        if self._before is None:
-            return _USER + said + b"]}" if said else b""
-        return _NEXT_USER + (said or _CONTINUE) + b"]}"
+        return self._opening() + (said or _CONTINUE) + b"]}"
 
     # ---- assistant turns
 
@@ -86,6 +86,7 @@ class Turns:
         self._pieces += (b"]}" + _NEXT_ASSISTANT if self._open else _NEXT_ASSISTANT, blocks)
         self._open = False
         self._calls, self._before = message.tool_calls, Role.ASSISTANT
+        self.called.update(call.function.name for call in message.tool_calls)
         self._markable = not ends_with_own_block(message)
 
     def _user_turn(self, *blocks: bytes) -> None:
