@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from handwork.config.providers import Provider, find_provider, provider_name
+from handwork.config.providers import PROVIDERS, Provider, find_provider, provider_name
 
 _PORTS = {"http": 80, "https": 443}
 HOW_TO_GIVE = (
@@ -72,6 +72,12 @@ def provider_key(provider: Provider, address: str, environ: Mapping[str, str]) -
         return None
     found = (environ.get(name, "").strip() for name in provider.key_variables)
     return Credential(next((key for key in found if key), ""), None, url_origin(address))
+
+
+def provider_at(address: str) -> Provider | None:
+    """The provider with keys whose own origin this address has: a bare name of a model there is one of its models."""
+    keyed = (provider for provider in PROVIDERS.values() if provider.key_variables)
+    return next((provider for provider in keyed if provider_key(provider, address, {}) is not None), None)
 
 
 def withheld_variable(provider: Provider, address: str, environ: Mapping[str, str]) -> str:

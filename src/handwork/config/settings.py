@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -32,7 +32,10 @@ class PriceSettings(SettingsTable):
 class LLMSettings(SettingsTable):
     """[llm] and [llm.<name>]. `model` is `provider:model` or a bare name at `base_url`; `timeout` bounds one whole request, in
     seconds, `idle_timeout` the silence within it. `api_key` (or `env:NAME`) and `headers` go to the place that was
-    named when they were given, and to no other: see config.credentials."""
+    named when they were given, and to no other: see config.credentials.
+
+    `thinking` is for Anthropic's models: a budget in tokens (models up to 4.6), `adaptive`, or an effort (low to max), which is
+    adaptive with that effort. What is thought comes on top of max_tokens."""
 
     model: str = ""
     base_url: str = ""
@@ -40,6 +43,9 @@ class LLMSettings(SettingsTable):
     max_tokens: int = Field(default=4096, gt=0)
     max_input_tokens: int | None = Field(default=None, gt=0)
     temperature: float | None = Field(default=None, ge=0)
+    thinking: Annotated[int, Field(ge=1024)] | Literal["adaptive", "low", "medium", "high", "xhigh", "max"] | None = (
+        None
+    )
     api_type: str = ""
     api_version: str = ""
     headers: Mapping[str, str] = Field(default={}, repr=False)

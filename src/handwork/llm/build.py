@@ -9,9 +9,12 @@ from difflib import get_close_matches
 from urllib.parse import quote, urlsplit
 
 from handwork.config import Home, LLMSettings
-from handwork.config.credentials import provider_key, url_origin, withheld_variable
+from handwork.config.credentials import provider_at, provider_key, url_origin, withheld_variable
 from handwork.config.keys import KeyStore
 from handwork.errors import ConfigError, NoModelError
+from handwork.llm.anthropic_encoder import MessagesEncoder
+from handwork.llm.anthropic_models import messages_options
+from handwork.llm.anthropic_stream import MessageStream
 from handwork.llm.base import Model
 from handwork.llm.catalog import LOCAL_MODELS
 from handwork.llm.chat_stream import ChatStream
@@ -38,7 +41,9 @@ from handwork.llm.wire_model import WireModel
 from handwork.schema import Notify
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_OTHER_WIRES = {"aws", "bedrock", "anthropic", "responses"}
+_OTHER_WIRES = {"aws", "bedrock", "responses"}
+_ANTHROPIC = "anthropic"
+_ANTHROPIC_VERSION = "2023-06-01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +99,15 @@ def build_model(
 
 
 def _codec(settings: LLMSettings, place: _Place) -> tuple[Encoder, Callable[[Source], Decoder]]:
+    if place.provider.wire == _ANTHROPIC:
+        limits = (settings.max_tokens, settings.temperature, settings.thinking)
+        return MessagesEncoder(messages_options(place.model, *limits)), MessageStream
     options = options_for(place.provider, place.model, settings.max_tokens, settings.temperature)
     return ChatEncoder(options), ChatStream
 
 
 def _with_key(headers: Mapping[str, str]) -> bool:
-    return not {"authorization", "api-key"}.isdisjoint(name.lower() for name in headers)
+    return not {"authorization", "api-key", "x-api-key"}.isdisjoint(name.lower() for name in headers)
 
 
 def _variable_withheld(place: _Place, environ: Mapping[str, str], notify: Notify | None) -> str:
@@ -171,7 +179,7 @@ def _named(settings: LLMSettings) -> tuple[Provider, str]:
     if settings.api_type and (typed := find_provider(settings.api_type)):
         return typed, settings.model
     if settings.base_url:
-        return CUSTOM, settings.model
+        return provider_at(settings.base_url) or CUSTOM, settings.model
     prefix, colon, rest = settings.model.partition(":")
     if colon and not rest:
         raise ConfigError(f"The model {settings.model!r} names a provider and no model: write {prefix}:NAME")
@@ -210,11 +218,20 @@ def _check_url(url: str) -> None:
 
 def _endpoint(settings: LLMSettings, place: _Place) -> str:
     base, _, query = place.base_url.partition("?")
-    url = base if base.endswith("/chat/completions") else f"{base.rstrip('/')}/chat/completions"
+    if place.provider.wire == _ANTHROPIC:
+        url = _messages_url(base)
+    else:
+        url = base if base.endswith("/chat/completions") else f"{base.rstrip('/')}/chat/completions"
     if place.provider is AZURE and settings.api_version:
         query = f"{query}&" if query else ""
         query += f"api-version={quote(settings.api_version)}"
     return f"{url}?{query}" if query else url
+
+
+def _messages_url(base: str) -> str:
+    """Where messages are posted, whether or not the base URL says so; one for OpenAI's wire leads there too."""
+    base = base.rstrip("/").removesuffix("/chat/completions").removesuffix("/messages").removesuffix("/v1")
+    return f"{base}/v1/messages"
 
 
 def _headers(settings: LLMSettings, place: _Place) -> dict[str, str]:
@@ -222,6 +239,12 @@ def _headers(settings: LLMSettings, place: _Place) -> dict[str, str]:
         if not _HEADER.fullmatch(name) or not value.isprintable():
             raise ConfigError(f"[llm] headers: {name!r} is no header that can be sent; check its name and value")
     headers = {"User-Agent": "handwork", **settings.headers}
+    if place.provider.wire == _ANTHROPIC:
+        own = {"anthropic-version": _ANTHROPIC_VERSION}
+        if place.key and not _with_key(headers):
+            own["x-api-key"] = place.key
+        given = {name.lower() for name in headers}
+        return headers | {name: value for name, value in own.items() if name not in given}
     if place.key:
         if place.provider is AZURE:
             headers["api-key"] = place.key
