@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from handwork.config.layers import Origin
 from handwork.config.providers import PROVIDERS, Provider, find_provider, provider_name
 
 _PORTS = {"http": 80, "https": 443}
@@ -26,8 +27,8 @@ class Credential:
     key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     origin: str | None = None
-    source: str = ""
-    """Where the key was read (a variable, a line of a file); '' if that is not known."""
+    sources: Mapping[str, Origin] = field(default_factory=dict)
+    """Where the key (`api_key`) and the headers were read, as far as that is known."""
 
 
 def origin_of(model: str, base_url: str, api_type: str, environ: Mapping[str, str]) -> str | None:
@@ -58,11 +59,13 @@ def attached(credentials: Iterable[Credential], target: str | None) -> Credentia
     """The key and the headers that go to `target`: of each the last that was given for that very origin."""
     key: str | None = None
     headers: Mapping[str, str] | None = None
+    sources: dict[str, Origin] = {}
     for credential in credentials:
         if credential.origin is None or credential.origin == target:
             key = key if credential.key is None else credential.key
             headers = headers if credential.headers is None else credential.headers
-    return Credential(key, headers, target)
+            sources |= credential.sources
+    return Credential(key, headers, target, sources)
 
 
 def provider_key(provider: Provider, address: str, environ: Mapping[str, str]) -> Credential | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handwork.config.credentials import HOW_TO_GIVE, Credential, attached, origin_of
+from handwork.config.layers import Layer, Origin
 from handwork.config.providers import LOCAL, provider_name
 from handwork.config.settings import LLMSettings
 
@@ -26,6 +27,8 @@ class Settled:
     notices: tuple[str, ...] = ()
     withheld: str = ""
     chosen: str = ""
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    """Where each value was set that was set at all."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Layered:
     values: Mapping[str, Any] = field(default_factory=dict)
     credentials: tuple[Credential, ...] = ()
     notices: tuple[str, ...] = ()
+    origins: Mapping[str, Origin] = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: LLMSettings, environ: Mapping[str, str]) -> Layered:
@@ -47,20 +51,34 @@ class Layered:
         """Where a request goes."""
         return origin_of(self._get("model"), self._get("base_url"), self._get("api_type"), self.environ)
 
-    def over(self, given: Mapping[str, Any], *, beside: Layered | None = None, source: str = "") -> Layered:
+    def over(
+        self,
+        given: Mapping[str, Any],
+        *,
+        beside: Layered | None = None,
+        origins: Mapping[str, Origin] | None = None,
+    ) -> Layered:
         """This with `given` over it. A key in `given` is for the place that results (or for that of `beside`).
 
-        `source` says where the key was read.
+        `origins` says where each of `given` was read.
         """
+        origins = origins or {}
         values, notices = self._moved(given)
         values |= {name: value for name, value in given.items() if name not in _SECRET}
         after = replace(self, values=values, notices=notices)
         moved = self.origin not in (None, after.origin) or self._get("model") not in ("", after._get("model"))
         if moved and "prices" not in given:
             values.pop("prices", None)
+        held = {name: origin for name, origin in self.origins.items() if name in values and name not in given}
+        after = replace(after, origins=held | {name: origins[name] for name in values if name in origins})
         if not any(name in given for name in _SECRET):
             return after
-        new = Credential(given.get("api_key"), given.get("headers"), (beside or after).origin, source)
+        new = Credential(
+            given.get("api_key"),
+            given.get("headers"),
+            (beside or after).origin,
+            {name: origins[name] for name in _SECRET if name in origins},
+        )
         return replace(after, credentials=(*self.credentials, new))
 
     def bound(self, origin: str | None) -> Layered:
@@ -77,7 +95,13 @@ class Layered:
         withheld = {name: self._withheld(name) for name, value in secrets.items() if value is None}
         key = {name: value for name, value in secrets.items() if value is not None}
         notices = (*self.notices, *filter(None, withheld.values()))
-        return Settled(LLMSettings(**self.values, **key), notices, withheld.get("api_key", ""))
+        origins = {name: chosen.sources[name] for name in key if name in chosen.sources}
+        return Settled(
+            LLMSettings(**self.values, **key),
+            notices,
+            withheld.get("api_key", ""),
+            origins={**self.origins, **origins},
+        )
 
     def _withheld(self, name: str) -> str:
         """What to say of a secret that was given for another place; '' if none was."""
@@ -85,7 +109,7 @@ class Layered:
         found = next((each for each in reversed(self.credentials) if _given(each, name)), None)
         if found is None or found.origin is None or target == LOCAL:  # nobody needs a key in this process
             return ""
-        source = f" ({found.source})" if found.source and name == "api_key" else ""
+        source = f" ({found.sources[name]})" if name in found.sources and name == "api_key" else ""
         how = "to use one there, give it together with that model or base_url"
         if self._get("base_url") and name == "api_key":
             how = HOW_TO_GIVE
@@ -121,24 +145,19 @@ class LLMTables:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._tables = {"default": Layered(environ)}
 
-    def add(
-        self, own: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]], where: Callable[[tuple[str, ...]], str]
-    ) -> None:
-        """One source: its [llm], which also goes over every [llm.<name>] so far, and its own [llm.<name>].
-
-        `where` says where it set a key.
-        """
+    def add(self, own: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]], layer: Layer) -> None:
+        """One source: its [llm], which also goes over every [llm.<name>] so far, and its own [llm.<name>]."""
         # a key of [llm] is for [llm]'s place, whichever places the named tables have
-        source = where(("llm", "api_key")) if "api_key" in own else ""
-        default = self._tables["default"].over(own, source=source)
+        origins = {name: layer.origin(("llm", name)) for name in own}
+        default = self._tables["default"].over(own, origins=origins)
         self._tables = {
-            name: default if name == "default" else table.over(own, beside=default, source=source)
+            name: default if name == "default" else table.over(own, beside=default, origins=origins)
             for name, table in self._tables.items()
         }
         for name, given in named.items():
             before = self._tables.get(name.lower(), replace(default, notices=()))
-            source = where(("llm", name, "api_key")) if "api_key" in given else ""
-            self._tables[name.lower()] = before.over(given, source=source)
+            origins = {key: layer.origin(("llm", name, key)) for key in given}
+            self._tables[name.lower()] = before.over(given, origins=origins)
 
     def settled(self) -> tuple[dict[str, Settled], list[str]]:
         """What is known of every table, and the notices, each once."""

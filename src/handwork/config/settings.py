@@ -9,14 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from handwork.config.keys import KeyStore
+from handwork.config.mcp import MCPSettings
+from handwork.config.table import SettingsTable, secrets
+from handwork.config.tool_tables import BrowserSettings, DaytonaSettings, RunflowSettings, SearchSettings
+from handwork.errors import ConfigError
 from handwork.schema import Mode
-
-
-class SettingsTable(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class PriceSettings(SettingsTable):
@@ -34,8 +34,9 @@ class LLMSettings(SettingsTable):
     seconds, `idle_timeout` the silence within it. `api_key` (or `env:NAME`) and `headers` go to the place that was
     named when they were given, and to no other: see config.credentials.
 
-    `thinking` is for Anthropic's models: a budget in tokens (models up to 4.6), `adaptive`, or an effort (low to max), which is
-    adaptive with that effort. What is thought comes on top of max_tokens."""
+    `vision` says whether the model takes images, where its name does not tell or tells wrongly. `thinking` is for Anthropic's
+    models: a budget in tokens (models up to 4.6), `adaptive`, or an effort (low to max), which is adaptive with that effort.
+    What is thought comes on top of max_tokens."""
 
     model: str = ""
     base_url: str = ""
@@ -48,6 +49,7 @@ class LLMSettings(SettingsTable):
     )
     api_type: str = ""
     api_version: str = ""
+    vision: bool | None = None
     headers: Mapping[str, str] = Field(default={}, repr=False)
     timeout: float = Field(default=600.0, gt=0)
     idle_timeout: float = Field(default=120.0, gt=0)
@@ -57,10 +59,18 @@ class LLMSettings(SettingsTable):
 
 
 class SandboxSettings(SettingsTable):
-    """[sandbox]. `backend`: auto, bwrap, host."""
+    """[sandbox]. `backend`: auto, bwrap, host. `use_sandbox` asks for a container, which the keys below it describe; without one,
+    tools run where `backend` says, and that is never the host unless it is named."""
 
     backend: Literal["auto", "bwrap", "host"] = "auto"
     network: bool = False
+    use_sandbox: bool = False
+    image: str = "python:3.12-slim"
+    work_dir: str = "/workspace"
+    memory_limit: str = "512m"
+    cpu_limit: float = Field(default=1.0, gt=0)
+    timeout: int = Field(default=300, gt=0)
+    network_enabled: bool = False
 
 
 class PolicySettings(SettingsTable):
@@ -95,10 +105,11 @@ class Home:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Home:
+        """The folders that these variables name. Raises ConfigError if they name none."""
         if own := environ.get("HANDWORK_HOME"):
-            base = Path(own).expanduser().absolute()
+            base = _own_folder(own)
             return cls(base, base / "cache", base)
-        user = Path(environ.get("HOME") or Path.home())
+        user = Path(environ.get("HOME") or _account_home())
 
         def folder(variable: str, default: str) -> Path:
             return Path(environ.get(variable) or user / default) / "handwork"
@@ -122,6 +133,22 @@ class Home:
         return self.cache / "models"
 
 
+def _own_folder(named: str) -> Path:
+    try:
+        return Path(named).expanduser().absolute()
+    except (RuntimeError, OSError) as error:  # an unknown ~user; a relative path, and the current folder is gone
+        what = f"HANDWORK_HOME is {named}, which is no folder that can be found: {error}"
+        raise ConfigError(what, hint="set it to the whole path of a folder of yours") from None
+
+
+def _account_home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        what = "There is no home folder: HOME is not set, and this account has none"
+        raise ConfigError(what, hint="set HOME, or HANDWORK_HOME to a folder of yours") from None
+
+
 class Settings(SettingsTable):
     """All settings of a process; never a global: whoever needs them is given them."""
 
@@ -132,6 +159,11 @@ class Settings(SettingsTable):
     policy: PolicySettings = PolicySettings()
     limits: LimitsSettings = LimitsSettings()
     store: StoreSettings = StoreSettings()
+    browser: BrowserSettings = BrowserSettings()
+    search: SearchSettings = SearchSettings()
+    daytona: DaytonaSettings = DaytonaSettings()
+    mcp: MCPSettings = MCPSettings()
+    runflow: RunflowSettings = RunflowSettings()
     home: Home = Field(default_factory=lambda: Home.from_environ(os.environ))
     environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False)
     """The environment in which keys and proxies are looked up."""
@@ -148,6 +180,11 @@ class Settings(SettingsTable):
     def withheld_for(self, name: str) -> str:
         """What `withheld` says of [llm.<name>], or of [llm] where there is no such table; '' for nothing."""
         return self.withheld.get(name.lower() if name.lower() in self.llm else "default", "")
+
+    def secrets(self) -> frozenset[str]:
+        """Every key, password and value of a header or of a server's environment in these settings."""
+        tables = [*self.llm.values(), self.browser, self.daytona, self.mcp]
+        return frozenset(secret for table in tables for secret in secrets(table) if secret)
 
     @cached_property
     def keys(self) -> KeyStore:

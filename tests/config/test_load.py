@@ -44,57 +44,6 @@ def test_without_a_file_the_defaults_hold(workspace: Path) -> None:
     assert settings.home.data == workspace.parent / "home"
 
 
-def test_an_openmanus_file_is_accepted_as_it_is(workspace: Path) -> None:
-    settings = load(
-        workspace,
-        """
-[llm]
-model = "claude-3-7-sonnet-20250219"
-base_url = "https://api.anthropic.com/v1/"
-api_key = "YOUR_API_KEY"
-max_tokens = 8192
-temperature = 0.0
-
-[llm.vision]
-model = "claude-3-7-sonnet-20250219"
-base_url = "https://api.anthropic.com/v1/"
-api_key = "YOUR_API_KEY"
-max_tokens = 8192
-
-[browser]
-headless = false
-[browser.proxy]
-server = "http://proxy:1"
-
-[search]
-engine = "Google"
-fallback_engines = ["DuckDuckGo"]
-
-[sandbox]
-use_sandbox = false
-image = "python:3.12-slim"
-work_dir = "/workspace"
-memory_limit = "1g"
-cpu_limit = 2.0
-timeout = 300
-network_enabled = true
-
-[mcp]
-server_reference = "app.mcp.server"
-[runflow]
-use_data_analysis_agent = false
-[daytona]
-daytona_api_key = ""
-""",
-    )
-    assert settings.llm_for("vision").max_tokens == 8192
-    assert settings.sandbox.backend == "auto"
-    assert not settings.sandbox.network
-    assert len(settings.notices) == 1
-    assert "[browser]" in settings.notices[0]
-    assert "[sandbox] use_sandbox" in settings.notices[0]
-
-
 def test_a_named_table_is_laid_over_llm(workspace: Path) -> None:
     settings = load(workspace, '[llm]\nmodel = "openai:a"\nmax_tokens = 7\n[llm.Manus]\nmodel = "openai:b"')
     assert settings.llm_for("manus").model == "openai:b"
@@ -180,14 +129,30 @@ def test_a_key_from_a_variable_is_looked_up_and_one_that_is_not_set_stops_nobody
         ("[limits]\nbudget = nan", ("line 2", "finite")),
         ('[policy]\napprove = "always"', ("line 2", "'ask', 'auto' or 'read-only'")),
         ('[sandbox]\nbackend = "none"', ("line 2", "'auto', 'bwrap' or 'host'")),
-        ("[llm.headers]\na = 1", ("line 1", "[llm] headers", "string")),
+        ("[llm.headers]\na = 1", ("line 2", "[llm] headers.a", "string")),
         ("[llm.prices]\ninput = 1.0\noutputt = 2.0", ("line 3", "[llm] prices.outputt", "did you mean output?")),
         ("[llm]\nprices = {input = 1.0}", ("line 2", "[llm] prices has no output")),
         ("[llm]\nprices = {input = -1.0, output = 1.0}", ("line 2", "[llm] prices", "greater than")),
         ("llm = 3", ("line 1", "must be a table")),
         ('[llm]\nmodel = "a', ("line 2", "not valid TOML")),
         ("[llm\n", ("line 1", "not valid TOML")),
-        ("a = " + "[" * 5000, ("not valid TOML",)),
+        ("\na = " + "[" * 5000, ("line 2", "more than 64 levels")),
+        ("[llm]\n" + "a." * 3000 + "a = 1", ("line 2", "more than 64 levels")),
+        ("[llm]\nprices = " + "{a = " * 3000 + "1" + "}" * 3000, ("line 2", "more than 64 levels")),
+        ("[llm]\nmax_tokens = " + "9" * 5000, ("line 2", "a number of thousands of digits")),
+        ('[llm]\nmodel = "a"\n\n"model" = "b"', ("line 4", "llm.model is set twice; first on line 2")),
+        ('[llm]\nmodel = "a"\n[llm]\n', ("line 3", "the table [llm] stands there twice")),
+        ('llm.vision.model = "a"\n[llm.vision]\nmodel = "b"', ("line 2", "the table [llm.vision] stands there twice")),
+        ("[[llm]]\n", ("line 1", "must be a table")),
+        (
+            '[search]\nfallback_engines = [\n"Bing",\n"Altavista"]',
+            ("line 4", "[search] fallback_engines.1", "'Google'"),
+        ),
+        ("[browser.proxy]\nsevrer = 1", ("line 2", "[browser] proxy.sevrer", "did you mean server?")),
+        ("[browser]\nheadless = 1", ("line 2", "[browser] headless", "boolean")),
+        ("[daytona]\nvnc_passwort = 'x'", ("line 2", "did you mean VNC_password?")),
+        ('[llm]\n"mod\\u0065l" = 1', ("line 2", "[llm] model", "string")),
+        ("[llm]\nthinking = 1.5", ("line 2", "[llm] thinking is wrong")),
     ],
 )
 def test_an_error_in_a_file_names_the_file_the_line_the_key_and_what_is_expected(

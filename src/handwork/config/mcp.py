@@ -1,0 +1,73 @@
+"""MCP servers: what [mcp] and mcp.json say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from handwork.config.table import SettingsTable
+
+_SPELLINGS = {
+    "streamable": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamablehttp": "http",
+}
+
+
+def _type(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    name = _SPELLINGS.get(value.lower(), value.lower())
+    if name not in ("stdio", "sse", "http"):
+        raise PydanticCustomError("connection_type", "Unsupported connection type: {name}", {"name": value})
+    return name
+
+
+def _as_tuple(value: Any) -> Any:
+    """A list is as good: `_type_of_the_others` has seen the server, so its values are no JSON any more."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+class MCPServerSettings(SettingsTable):
+    """One server. `type`: stdio starts `command` with `args`; sse and http (streamable) ask `url`. Left out, it is what the
+    other keys mean. `timeout` bounds connecting and each call, in seconds. Values of `env` and `headers` may be `env:NAME`."""
+
+    type: Annotated[Literal["stdio", "sse", "http"], BeforeValidator(_type)] = "stdio"
+    url: str = ""
+    command: str = ""
+    args: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
+    env: Mapping[str, str] = Field(default={}, repr=False)
+    headers: Mapping[str, str] = Field(default={}, repr=False)
+    timeout: float = Field(default=60.0, gt=0)
+    cwd: str = ""
+    disabled: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _type_of_the_others(cls, data: Any) -> Any:
+        """A server without a type that names an address is asked there."""
+        if isinstance(data, Mapping) and "type" not in data and data.get("url") and not data.get("command"):
+            sse = str(data["url"]).partition("?")[0].rstrip("/").endswith("/sse")
+            return {**data, "type": "sse" if sse else "http"}
+        return data
+
+    @model_validator(mode="after")
+    def _complete(self) -> MCPServerSettings:
+        if self.type == "stdio" and not self.command.strip():
+            raise PydanticCustomError("incomplete", "Command is required for stdio connection")
+        if self.type != "stdio" and not self.url.strip():
+            kind = {"sse": "SSE", "http": "HTTP"}[self.type]
+            raise PydanticCustomError("incomplete", "Server URL is required for {kind} connection", {"kind": kind})
+        return self
+
+
+class MCPSettings(SettingsTable):
+    """[mcp]. `server_reference` is the module of the server that the agent `mcp` starts when none is named; OpenManus's own means
+    `handwork mcp serve`. `servers` come from mcp.json, by their names there."""
+
+    server_reference: str = "app.mcp.server"
+    servers: Mapping[str, MCPServerSettings] = {}

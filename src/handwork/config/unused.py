@@ -1,0 +1,51 @@
+"""What was configured and has no effect in this version, as far as its user would miss it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from handwork.config.layers import KeyPath, Layer, Origin
+from handwork.config.settings import Settings
+from handwork.config.table import SettingsTable
+from handwork.errors import ConfigError
+
+_FOR_LATER = ("browser", "search", "daytona", "mcp", "runflow")
+"""Tables of tools that this version does not have yet; they are kept for whoever reads them."""
+
+
+def without_effect(settings: Settings, origins: Mapping[KeyPath, Origin]) -> list[str]:
+    """One notice (or none) of keys that were set to something else than they are anyway, and that nobody reads."""
+    found: dict[str, list[str]] = {}
+    for path in origins:
+        if path[0] in _FOR_LATER and path[:2] != ("mcp", "servers") and _differs(settings, path):
+            found.setdefault(f"[{'.'.join(path[:-1])}]", []).append(path[-1])
+    told = [f"{table} {', '.join(keys)}" for table, keys in found.items()]
+    if settings.mcp.servers:
+        told.append(f"the MCP servers {', '.join(settings.mcp.servers)}")
+    return [f"Accepted, but without effect in this version: {'; '.join(told)}"] if told else []
+
+
+def container_notice(settings: Settings, origins: Mapping[KeyPath, Origin], layers: Sequence[Layer]) -> list[str]:
+    """What becomes of [sandbox] use_sandbox = true while there are no containers. Raises ConfigError where it would be
+    answered by no sandbox at all."""
+    if not settings.sandbox.use_sandbox:
+        return []
+    asked, backend = origins[("sandbox", "use_sandbox")], origins.get(("sandbox", "backend"))
+    if backend is None or settings.sandbox.backend != "host":
+        return [
+            "[sandbox] use_sandbox = true asks for a Docker container, which this version does not have yet: "
+            f"tools run in the sandbox of this machine instead (backend {settings.sandbox.backend}), never unprotected"
+        ]
+    if layers.index(backend.layer) > layers.index(asked.layer):
+        return [f"[sandbox] use_sandbox = true does not hold: {backend} says host"]
+    raise ConfigError(
+        f"{asked}: [sandbox] use_sandbox = true asks for a container, and {backend} says backend = host, without any sandbox",
+        hint="take one of them away",
+    )
+
+
+def _differs(settings: Settings, path: KeyPath) -> bool:
+    table: SettingsTable = settings
+    for part in path[:-1]:
+        table = getattr(table, part)
+    return bool(getattr(table, path[-1]) != type(table).model_fields[path[-1]].default)
