@@ -43,7 +43,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_without_the_package_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     put_file(tmp_path)
-    with pytest.raises(ConfigError, match=r"pip install 'handwork\[local\]'"):
+    with pytest.raises(ConfigError, match=r"get it with: .*\[local\]"):
         open_local_model(NAME, tmp_path)
 
 

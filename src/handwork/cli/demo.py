@@ -15,7 +15,8 @@ from handwork.cli.program import program
 from handwork.cli.run import TaskRun
 from handwork.cli.screen import Screen, open_screen
 from handwork.config import LLMSettings, Settings, load_settings
-from handwork.errors import ConfigError, SandboxMissing, SandboxUnavailable
+from handwork.config.extras import missing_extra
+from handwork.errors import SandboxMissing, SandboxUnavailable
 from handwork.llm.catalog import SMOLLM2_135M
 from handwork.llm.openmp import load_openmp
 from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
@@ -82,7 +83,7 @@ async def try_task(settings: Settings, screen: Screen) -> int:
 def _is_ready(settings: Settings, screen: Screen) -> bool:
     """Whether the runtime is installed and the sandbox really runs: found out before anything is downloaded."""
     if find_spec("xllamacpp") is None:
-        raise ConfigError("The demo's model needs the package xllamacpp: pip install 'handwork[local]'")
+        raise missing_extra("local", "The demo's model needs the package xllamacpp, which is not installed")
     load_openmp()
     try:
         asyncio.run(probe(settings.sandbox))

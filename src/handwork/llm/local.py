@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from handwork.config.extras import missing_extra
 from handwork.errors import ConfigError, ModelError, ModelTimeoutError, TokenLimitExceeded
 from handwork.llm.base import Model
 from handwork.llm.catalog import LocalModel, local_model
@@ -47,7 +48,7 @@ def open_local_model(name: str, models_dir: Path) -> Model:
 
 def _need_package() -> None:
     if importlib.util.find_spec("xllamacpp") is None:
-        raise ConfigError("The local model needs the package xllamacpp: run `pip install 'handwork[local]'`")
+        raise missing_extra("local", "The local model needs the package xllamacpp, which is not installed")
 
 
 class LlamaEngine:
@@ -140,7 +141,7 @@ class LlamaEngine:
         try:
             xllamacpp: Any = importlib.import_module("xllamacpp")
         except ImportError as error:
-            raise ConfigError(f"xllamacpp cannot be loaded ({error}): run `pip install 'handwork[local]'`") from error
+            raise missing_extra("local", f"The package xllamacpp cannot be loaded ({error})") from error
         params = xllamacpp.CommonParams()
         params.model.path = str(self._path)
         params.n_ctx, params.n_parallel, params.kv_unified = CONTEXT, SLOTS, True

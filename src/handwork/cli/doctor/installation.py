@@ -12,6 +12,7 @@ from pathlib import Path
 
 from handwork import __version__
 from handwork.cli.doctor.finding import Finding, Ground
+from handwork.config.extras import way_to_get
 
 _GROUP = "Python"
 _NAME = "handwork"
@@ -51,10 +52,10 @@ def installation(_ground: Ground) -> Iterator[Finding]:
     if wrong:
         text = f"packages that Handwork needs are missing or too old: {', '.join(wrong)}"
         yield Finding("handwork.packages", _GROUP, "problem", text, again.format("handwork"), True)
-    yield from _extras(needed, again)
+    yield from _extras(needed)
 
 
-def _extras(needed: list[Requirement], again: str) -> Iterator[Finding]:
+def _extras(needed: list[Requirement]) -> Iterator[Finding]:
     extras = {extra: True for each in needed if (extra := each.extra) and extra not in _NOT_FOR_USERS}
     for each in needed:
         if each.extra in extras:
@@ -64,8 +65,7 @@ def _extras(needed: list[Requirement], again: str) -> Iterator[Finding]:
     if there:
         yield Finding("handwork.extras", _GROUP, "ok", f"extras: {there}")
     if lacking:
-        command = again.format(f"'handwork[{lacking[0]}]'")
-        text = f"extras that are not installed: {', '.join(lacking)}; to get one: {command}"
+        text = f"extras that are not installed: {', '.join(lacking)}; to get one: {way_to_get(lacking[0])}"
         yield Finding("handwork.extras.missing", _GROUP, "ok", text)
 
 
@@ -84,7 +84,7 @@ def requirements() -> list[Requirement]:
 
 
 def installed_by() -> tuple[str, str]:
-    """How Handwork came here, and the command that installs a package or extra ({}) the same way."""
+    """How Handwork came here, and the command that installs a package ({}) the same way."""
     found, prefix = _own(), Path(sys.prefix)
     if (prefix / "pipx_metadata.json").exists():
         return "installed by pipx", "pipx install --force {}"
