@@ -20,8 +20,18 @@ def main() -> int:
         except OSError:
             pass  # nothing came out: the command line writes it again, and says what is wrong
     try:
-        from handwork.cli.app import run_command_line
+        from handwork.cli.broken import missing_part, two_lines, unsupported_system
 
+        if (told := unsupported_system(sys.platform)) and not {"--help", "-h", "--version", "-V"} & {*sys.argv[1:]}:
+            print(two_lines(*told), file=sys.stderr)
+            return 2
+        try:
+            from handwork.cli.app import run_command_line
+        except ImportError as error:
+            if (told := missing_part(error)) is None:
+                raise
+            print(two_lines(*told), file=sys.stderr)
+            return 2
         return run_command_line(sys.argv[1:])
     except KeyboardInterrupt:  # Ctrl-C while modules load
         return 130

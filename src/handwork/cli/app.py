@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from handwork.cli.commands import doctor, models, running, sessions, setup
+from handwork.cli.broken import missing_part
+from handwork.cli.commands import config, doctor, models, running, sessions, setup
 from handwork.cli.output import OutputFailed, flush_streams, guarded_streams, silence_stdout
 from handwork.cli.route import UsageProblem, route
 from handwork.cli.screen import is_terminal
@@ -39,9 +40,10 @@ def run_command_line(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     try:
         command = typer.main.get_command(app)
+        at_terminal = is_terminal(sys.stdin) and is_terminal(sys.stdout)
         if not arguments and not is_terminal(sys.stdin):
             arguments = ["run"]
-        sys.exit(command.main(route(arguments, command), prog_name="handwork"))
+        sys.exit(command.main(route(arguments, command, at_terminal=at_terminal), prog_name="handwork"))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     except (UsageProblem, ConfigError, SessionNotFound, StoreUnusable, JournalCorrupt) as error:
@@ -53,7 +55,9 @@ def _run(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    except Exception:  # the top of the command line: a bug is shown whole, but nothing in it acts on the terminal
+    except Exception as error:  # the top of the command line: a bug is shown whole, but nothing in it acts on the terminal
+        if isinstance(error, ImportError) and (told := missing_part(error)):
+            return _complain(ConfigError(told[0], hint=told[1]), 2)
         return _complain(RuntimeError(f"this is a bug in Handwork.\n{traceback.format_exc()}"), 1)
 
 
@@ -81,5 +85,5 @@ def _root(
 ) -> None: ...
 
 
-for _subject in (running, setup, models, sessions, doctor):
+for _subject in (running, setup, models, sessions, config, doctor):
     _subject.declare(app)

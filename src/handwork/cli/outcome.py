@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping
 
+from handwork.cli.broken import missing_part
 from handwork.cli.clean import clean_for_terminal
 from handwork.cli.program import program
 from handwork.errors import BudgetExceeded, ConfigError, HandworkError, ModelError, TransientModelError
@@ -95,7 +96,7 @@ def way_on(result: RunResult, again: Mapping[str, str]) -> str:
     Args:
         again: options (name and value, as a shell takes them) that the next run needs as this one did.
     """
-    why, advice = (result.error.what, result.error.hint) if isinstance(result.error, HandworkError) else ("", "")
+    why, advice = _said(result.error)
     go_on = _go_on(result, again)
     what_next = " ".join(part for part in (f"{advice}." if advice and go_on else advice, go_on) if part)
     return "\n".join(
@@ -103,6 +104,13 @@ def way_on(result: RunResult, again: Mapping[str, str]) -> str:
         for line in (clean_for_terminal(why or result.detail), what_next and f"→ {clean_for_terminal(what_next)}")
         if line
     )
+
+
+def _said(error: BaseException | None) -> tuple[str, str]:
+    """What an error says of itself, and what to do; empty where the result's own words are as good."""
+    if isinstance(error, HandworkError):
+        return error.what, error.hint
+    return (missing_part(error) if isinstance(error, ImportError) else None) or ("", "")
 
 
 def _go_on(result: RunResult, again: Mapping[str, str]) -> str:

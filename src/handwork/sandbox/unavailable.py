@@ -37,10 +37,10 @@ _PROFILE = "bwrap-userns-restrict"
 _EXTRA = "/usr/share/apparmor/extra-profiles"
 
 
-def missing(system: str = sys.platform) -> SandboxMissing:
-    """The error of a machine without bubblewrap."""
-    if system != "linux":
-        return SandboxMissing(
+def missing() -> SandboxUnavailable:
+    """The error of a machine without bubblewrap: SandboxMissing where it can be installed."""
+    if sys.platform != "linux":
+        return SandboxUnavailable(
             "Tools run in a sandbox, and its program, bubblewrap, is for Linux only",
             hint="run Handwork in a Linux container or virtual machine (Docker, Lima, WSL2 …); `--sandbox host` needs Linux, too",
         )

@@ -9,7 +9,7 @@ from handwork.cli.doctor.finding import Check, blocking
 
 CHECKS: Sequence[Check] = (
     Check("python", "Python", blocking(machine.python), essential=True),
-    Check("handwork", "Python", blocking(installation.installation)),
+    Check("handwork", "Python", blocking(installation.installation), essential=True, seconds=25.0),
     Check("system", "Machine", blocking(machine.system), essential=True),
     Check("programs", "Machine", blocking(machine.programs)),
     Check("clock", "Machine", blocking(machine.clock)),

