@@ -8,7 +8,9 @@ HandworkError
 │   ├── PermissionDeniedError   403: the key may not do this
 │   ├── ModelNotFoundError      404: no such model or address
 │   ├── BadRequestError         400, 422: the provider refuses the request itself
-│   │   └── TokenLimitExceeded  the request is larger than the model's context window
+│   │   ├── TokenLimitExceeded  the request is larger than the model's context window
+│   │   └── ImageRefusedError   because of a picture in it
+│   │       └── NoVisionError   because the model takes none at all
 │   ├── ContentFilterError      a refusal or a content filter in place of an answer
 │   ├── QuotaError              no money or quota left: waiting does not help
 │   ├── UntrustedServerError    the server's certificate is not trusted, so nothing was sent
@@ -114,6 +116,14 @@ class TokenLimitExceeded(BadRequestError):
     """
 
     message_default = "the context window is exceeded"
+
+
+class ImageRefusedError(BadRequestError):
+    """A picture of the request is not taken."""
+
+
+class NoVisionError(ImageRefusedError):
+    """The model takes no pictures."""
 
 
 class ContentFilterError(ModelError):

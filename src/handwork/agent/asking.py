@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -10,6 +11,7 @@ from handwork import schema as sc
 from handwork.agent.context import RequestKey
 from handwork.agent.run import Run
 from handwork.errors import BrokenStreamError, TokenLimitExceeded
+from handwork.llm.asking import goes_to
 from handwork.llm.base import Model
 from handwork.llm.tokens import TokenMeter
 
@@ -17,11 +19,17 @@ from handwork.llm.tokens import TokenMeter
 class Asker:
     """Asks a model for one agent; keeps what makes the next request cheap to describe and its tokens easy to guess."""
 
-    def __init__(self) -> None:
+    def __init__(self, meter: TokenMeter | None = None, *, quiet: bool = False) -> None:
         self._key = RequestKey()
-        self._meter = TokenMeter()
-        self._told = False
-        """Whether the user knows that a budget in USD cannot be held."""
+        self._meter = meter or TokenMeter()
+        self._quiet = self._told = quiet
+        """Quiet: what the model says is no part of the conversation, so it is not told. Told: whether the user knows that a
+        budget in USD cannot be held."""
+
+    @property
+    def meter(self) -> TokenMeter:
+        """Guesses tokens, the better the more replies came."""
+        return self._meter
 
     async def ask(self, run: Run, model: Model, request: sc.Request, memory: sc.Memory) -> sc.Reply:
         """Send a request and return the reply; deltas, retries and usage become events.
@@ -30,17 +38,23 @@ class Asker:
         """
         run.session.check_budget()
         key = self._key
-        run.emit(
-            ev.RequestSent(
-                model=model.name,
-                key=key.of(model.name, request.system, request.tools, memory),
-                tail=request.tail.text if request.tail else "",
-                tools=key.tools(request.tools),
+
+        async def announce(name: str) -> None:
+            run.emit(
+                ev.RequestSent(
+                    model=name,
+                    key=key.of(name, request.system, request.tools, memory),
+                    tail=request.tail.text if request.tail else "",
+                    tools=key.tools(request.tools),
+                )
             )
-        )
-        await run.gate()
-        reply = await _listen(run, model, request)
+            await run.gate()
+
+        await announce(goes_to(model, request))
+        reply = await _listen(run, model, request, announce, quiet=self._quiet)
         run.go_on()
+        if reply.usage is not None:
+            self._meter.observe(request, reply.usage.input)
         run.spend(reply.usage or self._meter.guess(request, reply), reply.cost_usd)
         if reply.cost_usd is None and run.session.budget.usd is not None and not self._told:
             self._told = True
@@ -48,15 +62,19 @@ class Asker:
         return reply
 
 
-async def _listen(run: Run, model: Model, request: sc.Request) -> sc.Reply:
-    """Tell a stream's items as events; the reply is its last."""
-    heard = run.session.heard
+async def _listen(
+    run: Run, model: Model, request: sc.Request, announce: Callable[[str], Awaitable[None]], *, quiet: bool
+) -> sc.Reply:
+    """Tell a stream's items as events; the reply is its last. `announce` is told another model's name before it is asked."""
+    heard = run.session.heard and not quiet
     stream: Any = model.stream(request)  # usually a generator, which must be closed at once when we leave early
     async with aclosing(stream) as items:
         async for item in items:
             if isinstance(item, sc.Reply):
                 return item
-            if heard or not isinstance(item, _DELTAS):
+            if isinstance(item, sc.Rerouted):
+                await announce(item.model)
+            elif heard or not isinstance(item, _DELTAS):
                 run.emit(_event(item))
     raise BrokenStreamError("the model's stream ended without a reply", provider=model.name)
 

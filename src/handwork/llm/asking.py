@@ -34,6 +34,12 @@ async def reply_of(model: Model, request: Request) -> Reply:
     raise BrokenStreamError("the model's stream ended without a reply", model=model.name)
 
 
+def goes_to(model: Model, request: Request) -> str:
+    """The name of the model that a request will be sent to, which may depend on what is in it."""
+    route = getattr(model, "goes_to", None)
+    return model.name if route is None else str(route(request))
+
+
 async def close_model(model: Model) -> None:
     """Close a model that holds resources."""
     if (aclose := getattr(model, "aclose", None)) is not None:

@@ -14,9 +14,11 @@ from handwork.errors import (
     AuthenticationError,
     BadRequestError,
     ContentFilterError,
+    ImageRefusedError,
     ModelError,
     ModelNotFoundError,
     ModelTimeoutError,
+    NoVisionError,
     OverloadedError,
     PermissionDeniedError,
     QuotaError,
@@ -80,6 +82,21 @@ _QUOTA = re.compile(
 _FILTER = re.compile(
     r"content[ _-]?(filter|policy|management policy)|responsible_?ai|flagged|moderation|safety (system|settings)|data_inspection_failed",
     re.IGNORECASE,
+)
+_NO_VISION = re.compile(
+    r"""unknown\ variant\W+image | (not|n't)\ (currently\ )?(support|accept|allow|handle)\w*\ (\w+[ -]){0,3}(image|vision|multi-?modal)
+    | (image|vision|multi-?modal)\w*(\ \w+){0,3}\ (is|are)\ not\ (\w+\ )?(support|allow|enabl|available|accept)
+    | support\ image\ input | data\ required\ for\ image | image_url\W+is\ only\ supported | at\ most\ 0\ image | mmproj
+    | not\ a\ (multi-?modal|vision)\ model | only\ supports?\ text | content\ type.{0,20}image.{0,40}not\ supported""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""No model of this place takes pictures: DeepSeek, OpenRouter, Ollama, LM Studio, llama.cpp, vLLM and OpenAI in their own words."""
+_BAD_IMAGE = re.compile(
+    r"""(could\ not|cannot|can't|unable\ to|failed\ to|error)\ (process|decod|pars|load|read|download|identif)\w*\ (\w+\ ){0,3}image
+    | (invalid|unsupported|malformed|corrupt\w*|broken)[ _](\w+[ _]){0,2}image | image[ _](parse|format|size|dimension)\w*
+    | image.{0,60}\b(exceed|too\ (large|small|many)|corrupt|unsupported|invalid|not\ valid|could\ not\ be|does\ not\ match|malformed)
+    | too\ many\ images""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _BAD_KEY = re.compile(
     r"(invalid|incorrect|missing|expired|valid|no) api[ _-]?key|api[ _-]?key (is )?(not|in)[ _-]?valid", re.IGNORECASE
@@ -180,6 +197,8 @@ def _understood(
 
 
 def _kind(status: int | None, codes: str, text: str, wait: float | None) -> type[ModelError]:
+    if status in (None, 400, 404, 415, 422, 500, 501) and _NO_VISION.search(text):
+        return NoVisionError
     if status not in (401, 404) and (found := _worded(status, codes, text, wait)):
         return found
     if status is None:
@@ -214,6 +233,8 @@ def _worded(status: int | None, codes: str, text: str, wait: float | None) -> ty
         return TokenLimitExceeded
     if status in (None, 400, 403, 422) and _FILTER.search(text):
         return ContentFilterError
+    if status in (None, 400, 415, 422) and _BAD_IMAGE.search(text):
+        return ImageRefusedError
     if status in (None, 400, 402, 403) and _QUOTA.search(text):
         return QuotaError
     if status in (None, 400, 403) and _BAD_KEY.search(text):

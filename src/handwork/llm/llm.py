@@ -9,6 +9,7 @@ from typing import Any
 
 from handwork.config import LLMSettings, Settings, load_settings
 from handwork.config.llm_tables import Settled, with_model
+from handwork.errors import ConfigError
 from handwork.llm.asking import asking, close_model, reply_of
 from handwork.llm.base import Model
 from handwork.llm.build import build_model
@@ -176,7 +177,14 @@ class LLM:
             return None
         if not table.model or (table.model, table.base_url) == (settings.model, settings.base_url):
             return None
-        return LLM(_VISION, self._resolved(), notify=self._notify)
+        eyes = LLM(_VISION, self._resolved(), notify=self._notify)
+        try:
+            _ = eyes.model  # built now: its name is told before it is asked
+        except ConfigError as error:
+            if self._notify is not None:
+                self._notify("warning", f"The model of [llm.vision] cannot be used: {error}")
+            return None
+        return eyes
 
     def _resolved(self) -> Settings:
         if self._settings is None:

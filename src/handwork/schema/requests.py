@@ -86,6 +86,13 @@ class Discarded:
 
 
 @dataclass(frozen=True, slots=True)
+class Rerouted:
+    """The request goes to another model (`provider:model`) when the next item is asked for."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
 class ModelNotice:
     """Something that a person should know about this request."""
 
@@ -117,4 +124,6 @@ class Reply:
         )
 
 
-StreamItem: TypeAlias = TextDelta | ThinkingDelta | ToolArgsDelta | Retrying | Discarded | ModelNotice | Reply
+StreamItem: TypeAlias = (
+    TextDelta | ThinkingDelta | ToolArgsDelta | Retrying | Discarded | Rerouted | ModelNotice | Reply
+)
