@@ -96,12 +96,6 @@ async def test_ctrl_c_at_a_question_cancels_the_run(workspace: Path) -> None:
     assert "cancelled" in terminal.plain
 
 
-async def test_without_a_task_the_help_is_shown(workspace: Path) -> None:
-    terminal = await Terminal.run(cwd=workspace)
-    assert await terminal.end() == 2
-    assert "Usage: handwork" in terminal.plain
-
-
 async def test_headless_approvals_are_denied_and_the_run_goes_on(workspace: Path) -> None:
     async with StrictServer([tool("bash", command="touch one"), "Could not."]) as server:
         model = ("--base-url", server.url, "--model", "openai:any", "--approve", "ask")

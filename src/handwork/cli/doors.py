@@ -46,21 +46,19 @@ class TerminalDoors:
             )
             write("".join(f"  │ {row}\n" for row in exactly(request.call).split("\n")), "")
             while True:
-                answer = (await self._line(write, _CHOICES)).strip()
-                match answer.lower():
-                    case "":
-                        continue
-                    case "y" | "yes":
-                        return Approval(decision="allow")
-                    case "a" | "always":
-                        return Approval(decision="allow_session")
-                    case "n" | "no":
-                        return Approval(decision="deny")
-                return Approval(decision="deny", reason=answer)
+                decision = decision_of(await self._line(write, _CHOICES))
+                if decision is not None:
+                    return decision
 
-    async def _line(self, write: Callable[[str, str], None], prompt: str) -> str:
+    async def read_line(self, prompt: str, *, fresh: bool) -> str:
+        """A line of the terminal; `fresh`: one that is typed from now on. Raises Waiting at the end of input."""
+        with self._screen.asking() as write:
+            return await self._line(write, prompt, fresh=fresh)
+
+    async def _line(self, write: Callable[[str, str], None], prompt: str, *, fresh: bool = True) -> str:
         descriptor = self._source.fileno()
-        termios.tcflush(descriptor, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+        if fresh:
+            termios.tcflush(descriptor, termios.TCIFLUSH)  # what was typed before the question is no answer to it
         write(prompt, "")
         loop = asyncio.get_running_loop()
         read = bytearray()
@@ -79,6 +77,20 @@ class TerminalDoors:
                 break
             read += piece
         return read.decode(errors="replace").rstrip("\r\n")
+
+
+def decision_of(answer: str) -> Approval | None:
+    """What was typed at an approval: yes, always, no, or the reason for a no; None for nothing."""
+    match answer.strip().lower():
+        case "":
+            return None
+        case "y" | "yes":
+            return Approval(decision="allow")
+        case "a" | "always":
+            return Approval(decision="allow_session")
+        case "n" | "no":
+            return Approval(decision="deny")
+    return Approval(decision="deny", reason=answer.strip())
 
 
 def _set(ready: asyncio.Future[None]) -> None:

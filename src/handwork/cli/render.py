@@ -21,10 +21,13 @@ class Renderer:
 
     `last_text` is the model's text if that is the last thing that was drawn, so that an answer need not be shown twice. In a
     log, which nobody watches live, the last text is kept back until something follows it, for the same reason.
+
+    Args:
+        heads: whether each run begins with a line that names session, model and workspace.
     """
 
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
+    def __init__(self, screen: Screen, *, heads: bool = True) -> None:
+        self._screen, self._heads = screen, heads
         self._cleaner = StreamCleaner()
         self._kind = ""
         self._drawn = ""
@@ -82,15 +85,24 @@ class Renderer:
             self._begun = self._of_reply = True
             self._screen.wait("")
             self._drawn += text
+            self._write(text, style)
+
+    def _write(self, text: str, style: str = "") -> None:
+        if self._kind == "text":
+            self._screen.say(text)
+        else:
             self._screen.write(text, style)
 
     def _end_text(self) -> None:
         if not self._kind:
             return
-        rest, kind, self._kind = self._cleaner.finish(), self._kind, ""
+        rest, kind = self._cleaner.finish(), self._kind
         self._drawn += rest
         if self._begun or rest:
-            self._screen.write(rest + ("" if self._drawn.endswith("\n") else "\n"), "dim" if kind == "thinking" else "")
+            self._write(rest + ("" if self._drawn.endswith("\n") else "\n"), "dim")
+        if kind == "text":
+            self._screen.said()
+        self._kind = ""
         self.last_text = self._drawn.strip() if kind == "text" else ""
 
     def _text_delta(self, event: ev.TextDelta) -> None:
@@ -117,7 +129,9 @@ class Renderer:
         if not text or (self._of_reply and self.last_text == text):
             return
         if self._screen.live or message.tool_calls:
-            self._line(text)
+            self._line()
+            self._screen.say(text + "\n")
+            self._screen.said()
         else:
             self._line()
             self._pending = text
@@ -161,6 +175,8 @@ class Renderer:
     def _run_started(self, event: ev.RunStarted) -> None:
         if event.parent_call is None:
             self.forget_calls()
+        if not self._heads:
+            return
         model = f" · {one_line(event.model, 60)}" if event.model else ""
         self._line(f"session {event.session_id}{model} · {one_line(event.workspace, 300)}", "dim")
 

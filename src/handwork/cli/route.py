@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
+_OF_THE_GROUP = ("-h", "--help", "-V", "--version", "--install-completion", "--show-completion")
+_OF_RUN = ("--prompt", "--json", "--quiet", "-q")
+"""Options that make a run of what has no task."""
 _WORD = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 
 
@@ -14,8 +17,8 @@ class UsageProblem(Exception):
     """What was typed is no command and no task."""
 
 
-def route(arguments: list[str], group: Any) -> list[str]:
-    """The arguments with their command in front.
+def route(arguments: list[str], group: Any, *, at_terminal: bool = False) -> list[str]:
+    """The arguments with their command in front; without a task that is `chat` for a person at a terminal.
 
     `group` is the program's command group. Raises UsageProblem for a single word that is no command: a mistyped command must
     never become a task.
@@ -23,8 +26,11 @@ def route(arguments: list[str], group: Any) -> list[str]:
     commands: dict[str, Any] = group.commands
     found = list(_positionals(arguments, commands["run"]))
     if not found:
-        asks_for_group = not arguments or any(word in arguments for word in ("-h", "--help", "-V", "--version"))
-        return arguments if asks_for_group else ["run", *arguments]
+        if any(word in arguments for word in _OF_THE_GROUP):
+            return arguments
+        if at_terminal and not any(word.partition("=")[0] in _OF_RUN for word in arguments):
+            return ["chat", *arguments]
+        return ["run", *arguments] if arguments else arguments
     place, escaped = found[0]
     word = arguments[place]
     if word in commands and not escaped:

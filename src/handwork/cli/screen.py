@@ -13,8 +13,8 @@ from typing import TextIO
 
 from handwork.cli.clean import one_line
 
-_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_BEAT = 0.1
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+BEAT = 0.1
 
 
 class Screen:
@@ -28,7 +28,11 @@ class Screen:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._held: list[tuple[str, str]] | None = None
-        self.columns = 100
+
+    @property
+    def columns(self) -> int:
+        """The width that folded text is cut to."""
+        return 100
 
     def line(self, text: str = "", style: str = "") -> None:
         """Write text and end the line."""
@@ -40,6 +44,13 @@ class Screen:
             self._held.append((text, style))
         else:
             self._draw(text, style)
+
+    def say(self, text: str) -> None:
+        """Write a piece of the model's answer; pieces may end anywhere."""
+        self.write(text)
+
+    def said(self) -> None:
+        """The answer that was being written has ended, and its last line with it."""
 
     def wait(self, what: str) -> None:
         """Show that something is being waited for; '' ends it. Only terminals do."""
@@ -76,7 +87,10 @@ class TerminalScreen(Screen):
         self._since = 0.0
         self._frame = 0
         self._timer: asyncio.TimerHandle | None = None
-        self.columns = max(shutil.get_terminal_size().columns, 20)
+
+    @property
+    def columns(self) -> int:
+        return max(shutil.get_terminal_size().columns, 20)
 
     def wait(self, what: str) -> None:
         if not self._spins or what == self._what or self._held is not None:
@@ -100,13 +114,12 @@ class TerminalScreen(Screen):
             self._since = since
 
     def _turn(self) -> None:
-        self.columns = max(shutil.get_terminal_size().columns, 20)
         seconds = int(time.monotonic() - self._since)
-        text = one_line(f"{_FRAMES[self._frame % len(_FRAMES)]} {self._what}", self.columns - 12)
+        text = one_line(f"{FRAMES[self._frame % len(FRAMES)]} {self._what}", self.columns - 12)
         self._stream.write(f"\r\x1b[2K{text}{f' ({seconds} s)' if seconds else ''}")
         self._stream.flush()
         self._frame += 1
-        self._timer = asyncio.get_running_loop().call_later(_BEAT, self._turn)
+        self._timer = asyncio.get_running_loop().call_later(BEAT, self._turn)
 
     def _erase(self) -> None:
         if self._timer is not None:

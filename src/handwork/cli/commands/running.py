@@ -9,20 +9,27 @@ from typing import Annotated, Any, Literal
 import typer
 
 from handwork.cli.commands.parameters import Config
-from handwork.cli.options import RunOptions
-from handwork.schema import Mode
 
 
 def declare(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("run", help="Work on a task until it is done, and print the answer.")(_with_run_options(_run))
+    app.command("chat", help="Work on one thing after another, in a conversation at the terminal.")(
+        _with_run_options(_chat)
+    )
     app.command()(demo)
 
 
-def _run(options: RunOptions) -> int:
+def _run(options: Any) -> int:
     from handwork.cli.run import run_task
 
     return run_task(options)
+
+
+def _chat(options: Any) -> int:
+    from handwork.cli.chat.start import chat
+
+    return chat(options)
 
 
 def demo() -> None:
@@ -32,8 +39,11 @@ def demo() -> None:
     raise typer.Exit(run_demo())
 
 
-def _with_run_options(start: Callable[[RunOptions], int]) -> Callable[..., None]:
-    """A command that takes the options of a run; they are declared once, for all commands that have them."""
+def _with_run_options(start: Callable[[Any], int]) -> Callable[..., None]:
+    """A command that takes the options of a run; they are declared once, for all commands that have them.
+
+    RunOptions, which bring the settings along, are imported when a run begins: help and completion answer without them.
+    """
 
     def command(
         task: Annotated[
@@ -68,7 +78,7 @@ def _with_run_options(start: Callable[[RunOptions], int]) -> Callable[..., None]
         ] = None,
         net: Annotated[bool, typer.Option("--net", help="Let the sandbox reach the network.")] = False,
         approve: Annotated[
-            Mode | None,
+            Literal["ask", "auto", "read-only"] | None,
             typer.Option("--approve", help="Who approves calls (default: auto in a sandbox, ask on the host)."),
         ] = None,
         session: Annotated[
@@ -83,10 +93,12 @@ def _with_run_options(start: Callable[[RunOptions], int]) -> Callable[..., None]
         ] = False,
         config: Config = None,
     ) -> None:
-        given: dict[str, Any] = {name: value for name, value in locals().items() if name in _FIELDS}
+        values = locals()
+        from handwork.cli.options import RunOptions
+        from handwork.schema import Mode
+
+        given: dict[str, Any] = {name: values[name] for name in RunOptions.__dataclass_fields__ if name in values}
+        given["approve"] = Mode(approve) if approve else None
         raise typer.Exit(start(RunOptions(**given)))
 
     return command
-
-
-_FIELDS = frozenset(RunOptions.__dataclass_fields__)

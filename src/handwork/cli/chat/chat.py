@@ -1,0 +1,262 @@
+"""The chat itself: takes what is typed, has the agent work on it, and shows what happens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from handwork import events as ev
+from handwork.cli import outcome
+from handwork.cli.chat import talk
+from handwork.cli.chat.busy import Busy
+from handwork.cli.chat.commands import LEAVING, parse
+from handwork.cli.chat.conversation import Conversation, Doors
+from handwork.cli.chat.mentions import Mentioned, with_files
+from handwork.cli.chat.pasted import mention
+from handwork.cli.chat.shell import interrupted, run_command
+from handwork.cli.options import RunOptions
+from handwork.cli.render import Renderer
+from handwork.cli.screen import Screen
+from handwork.config import Settings
+from handwork.errors import ConfigError, HandworkError, PictureError
+from handwork.events import Event
+from handwork.schema import Role, RunResult, Status
+
+_LATER = "Not while the agent works: Esc interrupts it"
+_GOES_ON = (Status.FINISHED, Status.MAX_STEPS, Status.STUCK, Status.FAILED)
+"""Ends after which words that nobody has read begin the next run; after the others they are given back."""
+
+
+class Prompt(Protocol):
+    """Where the human types."""
+
+    @property
+    def screen(self) -> Screen: ...
+
+    def say(self, hint: str) -> None:
+        """Say something for a moment."""
+
+    def restore(self, text: str) -> None:
+        """Put a text back where it can be edited."""
+
+
+class Chat:
+    """`submit` is given what is typed, `serve` works it off until `leave`."""
+
+    def __init__(self, options: RunOptions, settings: Settings, prompt: Prompt, doors: Doors) -> None:
+        self.options, self.prompt, self.screen = options, prompt, prompt.screen
+        self.renderer = Renderer(self.screen, heads=False)
+        self.conversation = Conversation(options, settings, doors, self._hear)
+        self.busy = Busy()
+        self.talked = False
+        self._inbox: asyncio.Queue[str | None] = asyncio.Queue()
+        self._waiting: list[str] = []
+        self._steered: dict[str, str] = {}
+        self._running = self._leaving = False
+        self._steps = 0
+        self._images: list[Path] = []
+        self._asides: set[asyncio.Future[None]] = set()
+
+    # ---- what is typed
+
+    def submit(self, text: str) -> None:
+        """Take something that was sent: for the agent at its next step while it works, else when its turn comes."""
+        if text.strip().lower() in LEAVING:
+            self.leave()
+        elif not self._leaving and not (self._running and self._taken_at_once(text)):
+            if self.busy:
+                self._waiting.append(text)
+            self._inbox.put_nowait(text)
+
+    def _taken_at_once(self, text: str) -> bool:
+        """While a run goes on: do a command that needs no rest, tell the agent anything else. False for what must wait."""
+        try:
+            if text.startswith("!"):
+                raise ConfigError(_LATER)
+            if command := parse(text):
+                if not command[0].anytime:
+                    raise ConfigError(_LATER)
+                self._do_aside(command[0].do(self, command[1]))
+                return True
+            mentioned = with_files(text, self.conversation.workspace)
+        except ConfigError as error:
+            self._give_back(text, error)
+            return True
+        if mentioned.images:  # a step takes words only
+            return False
+        self._steered[mentioned.text] = text
+        self._waiting.append(text)
+        self.conversation.agent.steer(mentioned.text)
+        return True
+
+    def _do_aside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+
+    def _give_back(self, text: str, error: ConfigError) -> None:
+        self.prompt.restore(text)
+        self.prompt.say(outcome.complaint(error).replace("\n", " "))
+
+    def queued(self) -> list[str]:
+        """What was sent and is not yet read."""
+        return self._waiting
+
+    # ---- stopping
+
+    def interrupt(self) -> bool:
+        """Stop what goes on; False if nothing does."""
+        if not self.busy.stop():
+            return False
+        self.screen.wait("stopping … (Ctrl-C again: at once)")
+        return True
+
+    def leave(self) -> None:
+        """End the chat; what goes on is stopped first."""
+        self._leaving = True
+        self.interrupt()
+        self._inbox.put_nowait(None)
+
+    # ---- the loop
+
+    async def open(self) -> None:
+        """Make everything ready. Raises HandworkError."""
+        self.screen.wait("getting ready")
+        await self.conversation.open()
+        self.screen.wait("")
+        self._tell_notices()
+        session = self.conversation.session
+        if messages := session.past.messages:
+            last, rests = self.conversation.last_words(), self.conversation.answered
+            talk.earlier(self.screen, messages, last, session.id, rests=rests)
+        elif self.options.session or self.options.go_on:
+            self.screen.line(f"Session {session.id} · nothing was said yet", "dim")
+
+    async def serve(self) -> None:
+        """Work off what is sent until the human leaves."""
+        if (first := self.options.task or self.options.prompt) is not None:
+            self._inbox.put_nowait(first)
+        while (text := await self._inbox.get()) is not None:
+            if text in self._waiting:
+                self._waiting.remove(text)
+            if not self._leaving:
+                await self.turn(text)
+
+    async def turn(self, text: str) -> None:
+        """Do what was sent, to its end; what goes wrong is shown."""
+        try:
+            await self._take(text)
+        except HandworkError as error:
+            talk.failed(self.screen, error)
+        finally:
+            self.screen.wait("")
+
+    async def _take(self, text: str) -> None:
+        talk.said(self.screen, text)
+        self.talked = True
+        if text.startswith("!"):
+            await self._shell(text[1:].strip())
+        elif command := parse(text):
+            await self.busy.do(command[0].do(self, command[1]))
+        else:
+            await self._message(text)
+        self._tell_notices()
+
+    def _tell_notices(self) -> None:
+        notices, self.conversation.notices = self.conversation.notices, []
+        for level, text in notices:
+            self.renderer(ev.Notice.model_validate({"level": level, "text": text}))
+
+    # ---- messages
+
+    async def _message(self, text: str) -> None:
+        try:
+            mentioned = await asyncio.to_thread(with_files, text, self.conversation.workspace)
+        except ConfigError:
+            self.prompt.restore(text)
+            raise
+        images, self._images = [*self._images, *mentioned.images], []
+        try:
+            await self._work(mentioned, images)
+        except (ConfigError, PictureError):
+            self._images = images
+            self.prompt.restore(text)
+            raise
+
+    async def _work(self, mentioned: Mentioned, images: list[Path]) -> None:
+        """Runs until nothing is left that was said meanwhile."""
+        if mentioned.files:
+            self.screen.line(f"  with {', '.join(mentioned.files)}", "dim")
+        words: str | None = mentioned.text
+        while words is not None:
+            result = await self._run(words, images)
+            images, words = [], None
+            unread = [self._steered.pop(text, text) for text in self.conversation.agent.unread()]
+            self._waiting = [text for text in self._waiting if text not in unread]
+            if unread and result is not None and result.status in _GOES_ON and not self._leaving:
+                words = "\n\n".join(unread)
+                talk.said(self.screen, words)
+            elif unread:
+                self.prompt.restore("\n".join(unread))
+
+    async def _run(self, words: str, images: list[Path]) -> RunResult | None:
+        began, self._steps = time.monotonic(), 0
+        self.screen.wait("getting ready")
+        self._running = True
+        try:
+            await self.busy.do(self.conversation.prepare_undo())
+            agent = self.conversation.agent
+            result = await self.busy.do(self.conversation.work(words, images), agent.cancel)
+        finally:
+            self._running = False
+            self.renderer.close()
+        if result is not None:
+            self._show_end(result, time.monotonic() - began)
+        return result
+
+    def _show_end(self, result: RunResult, seconds: float) -> None:
+        answer = outcome.answer(result)
+        if answer and self.renderer.last_text != answer.strip():
+            self.screen.say(answer + "\n")
+            self.screen.said()
+        talk.ended(self.screen, result, self._steps, seconds, self.conversation.llm.name)
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case ev.MessageAdded() if event.message.role is Role.USER and event.message.content in self._steered:
+                text = self._steered.pop(event.message.content)
+                with suppress(ValueError):
+                    self._waiting.remove(text)
+                talk.said(self.screen, text)
+            case ev.RunFinished() if event.parent_call is None:
+                self._steps = event.steps
+        self.renderer(event)
+
+    # ---- what else can be done
+
+    async def _shell(self, command: str) -> None:
+        if not command:
+            raise ConfigError("What is to be run?", hint="!command runs a command in the session's shell")
+        self.screen.wait(command)
+        told = await self.busy.do(run_command(command, self.conversation.session, self.screen))
+        if told is None:
+            self.screen.line("  interrupted", "yellow")
+        self.conversation.note(told or interrupted(command))
+
+    async def compact(self, focus: str) -> None:
+        """Replace the conversation by a summary."""
+        self.screen.wait("summarising the conversation")
+        before, after = await self.conversation.compact(focus)
+        self.screen.wait("")
+        self.screen.line(f"The conversation took {before:,} tokens and takes {after:,} now.", "dim")
+
+    async def attach(self, path: str) -> None:
+        """Put a picture into the next message."""
+        if not path:
+            raise ConfigError("Which picture?", hint="/image PATH")
+        with_files(mention(path), self.conversation.workspace)
+        self.prompt.restore(f"{mention(path)} ")

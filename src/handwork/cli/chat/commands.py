@@ -1,0 +1,124 @@
+"""The commands of a chat: what each is called, and what it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+from handwork.cli.chat import reports
+from handwork.cli.chat.conversation import Conversation
+from handwork.cli.screen import Screen
+from handwork.errors import ConfigError
+
+LEAVING = frozenset({"/quit", "/exit", "/q", "quit", "exit", "q"})
+_COMMAND = re.compile(r"/([A-Za-z?][\w-]*)(?:\s+(.*))?\Z", re.DOTALL)
+_HELP = """\
+{commands}
+
+  @path       put a file (or picture, or a folder's names) into the message; Tab completes
+  !command    run a command in the session's shell; the agent reads what came of it
+  Enter       send; Alt-Enter, Ctrl-J or \\ at the end: a new line
+  Esc         interrupt the work; what you type meanwhile is read at the next step
+  Ctrl-R      search what you typed before · Ctrl-V paste a picture · Ctrl-D leave"""
+
+
+class Room(Protocol):
+    """What the commands act on."""
+
+    screen: Screen
+    conversation: Conversation
+
+    async def compact(self, focus: str) -> None: ...
+    async def attach(self, path: str) -> None: ...
+    def leave(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Command:
+    """`anytime` is what may also be done while the agent works."""
+
+    usage: str
+    meaning: str
+    do: Callable[[Room, str], Coroutine[Any, Any, None]]
+    anytime: bool = False
+
+
+async def _help(room: Room, _: str) -> None:
+    rows = [f"  {command.usage:<11} {command.meaning}" for command in COMMANDS.values()]
+    room.screen.line(_HELP.format(commands="\n".join(rows)))
+
+
+async def _model(room: Room, wanted: str) -> None:
+    if not wanted:
+        room.screen.line(f"The model is {room.conversation.llm.name}. To use another: /model provider:model", "dim")
+        return
+    name = await room.conversation.switch(wanted)
+    room.screen.line(f"From now on: {name}. The conversation is kept.", "dim")
+
+
+async def _new(room: Room, _: str) -> None:
+    await room.conversation.renew()
+    room.screen.line("A new conversation. The old one is kept: handwork sessions list", "dim")
+
+
+async def _cost(room: Room, _: str) -> None:
+    reports.cost(room.screen, room.conversation.costs)
+
+
+async def _context(room: Room, _: str) -> None:
+    reports.context(room.screen, room.conversation)
+
+
+async def _tools(room: Room, _: str) -> None:
+    reports.tools(room.screen, room.conversation.agent)
+
+
+async def _plan(room: Room, _: str) -> None:
+    reports.plan(room.screen, room.conversation.plan)
+
+
+async def _undo(room: Room, _: str) -> None:
+    reports.undone(room.screen, await room.conversation.undo())
+
+
+async def _compact(room: Room, focus: str) -> None:
+    await room.compact(focus)
+
+
+async def _image(room: Room, path: str) -> None:
+    await room.attach(path)
+
+
+async def _quit(room: Room, _: str) -> None:
+    room.leave()
+
+
+COMMANDS: Mapping[str, Command] = {
+    "help": Command("/help", "what can be done here", _help, anytime=True),
+    "model": Command("/model P:M", "use another model from now on", _model),
+    "new": Command("/new", "begin a new conversation", _new),
+    "cost": Command("/cost", "tokens and dollars so far, by model", _cost, anytime=True),
+    "context": Command("/context", "what fills the model's window", _context, anytime=True),
+    "tools": Command("/tools", "what the agent can do", _tools, anytime=True),
+    "plan": Command("/plan", "the agent's plan", _plan, anytime=True),
+    "undo": Command("/undo", "take back the last step's changes of files", _undo),
+    "compact": Command("/compact", "replace the conversation by a summary (of: what matters)", _compact),
+    "image": Command("/image PATH", "put a picture into the next message", _image),
+    "quit": Command("/quit", "leave (also exit, q, Ctrl-D)", _quit, anytime=True),
+}
+
+
+def parse(text: str) -> tuple[Command, str] | None:
+    """The command that a text is, with what follows it; None for any other text. Raises ConfigError for an unknown one."""
+    found = _COMMAND.match(text.strip())
+    if found is None:
+        return None
+    name = {"?": "help", "exit": "quit", "q": "quit"}.get(found[1].lower(), found[1].lower())
+    if name in COMMANDS:
+        return COMMANDS[name], (found[2] or "").strip()
+    near = get_close_matches(name, COMMANDS, 1, 0.5)
+    hint = f"did you mean /{near[0]}?" if near else "/help lists them"
+    raise ConfigError(f"There is no command /{found[1][:60]}", hint=hint)
