@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -182,8 +182,13 @@ class BaseAgent(ABC):
     ) -> asyncio.Task[RunResult]:
         if self.state is not AgentState.IDLE or self._living is not None:
             raise RuntimeError(f"Cannot run agent from state: {self.state.value}")
-        self.state, self.current_step, self._stop, self._watcher = AgentState.RUNNING, 0, asyncio.Event(), watcher
-        self._living = asyncio.create_task(self._live(request, listener), name=f"agent {self.name}")
+        self.current_step, self._watcher = 0, watcher
+        return self._occupy(self._live(request, listener))
+
+    def _occupy(self, work: Coroutine[Any, Any, RunResult]) -> asyncio.Task[RunResult]:
+        """Have the agent RUNNING with this work, in a task of its own, and with nothing else until it is done."""
+        self.state, self._stop = AgentState.RUNNING, asyncio.Event()
+        self._living = asyncio.create_task(work, name=f"agent {self.name}")
         self._living.add_done_callback(self._release)  # also when the task is cancelled before it began
         return self._living
 

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 
 from pydantic_core import to_json
 
 from handwork.schema import JSON, Memory, Tail
+
+
+def filled(prompt: str | None, workspace: Path) -> str | None:
+    """A prompt with the workspace in the place of `{directory}`."""
+    return prompt.replace("{directory}", str(workspace)) if prompt else None
+
+
+def system_of(prompt: str | None, project: str, workspace: Path) -> str | None:
+    """The system prompt: the role's own, then the project's words, in which nothing is filled in."""
+    return "\n\n".join(part for part in (filled(prompt, workspace), project) if part) or None
 
 
 def tail_of(next_step_prompt: str | None, nudge: str | None) -> Tail | None:

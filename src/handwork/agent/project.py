@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from handwork.session import Session
+
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """Files of the workspace's root, in the order in which they are read; what the second repeats is left out."""
 LIMIT = 32 * 1024
@@ -36,6 +38,24 @@ class Instructions:
 
     text: str = ""
     notices: tuple[tuple[str, str], ...] = ()
+
+
+class Project:
+    """The instructions of a workspace as one agent knows them."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._told: tuple[str, Instructions] | None = None
+        """What a person was told, and in which session."""
+
+    def read(self, session: Session, *, wanted: bool) -> None:
+        """Read them anew; what is new in this session is told."""
+        found = read_instructions(session.workspace, session.masked) if wanted else Instructions()
+        self.text = found.text
+        if self._told != (told := (session.id, found)):
+            self._told = told
+            for level, text in found.notices:
+                session.notify(level, text)
 
 
 class _NotRead(Exception):

@@ -17,9 +17,10 @@ class _PromptFile:
         self._name = name
 
     def __get__(self, instance: object, owner: type | None = None) -> str:
-        return _read(self._name)
+        return read_prompt(self._name)
 
 
 @lru_cache(maxsize=64)
-def _read(name: str) -> str:
+def read_prompt(name: str) -> str:
+    """The text of agent/prompts/<name>.md."""
     return files("handwork.agent").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()

@@ -25,6 +25,7 @@ from handwork.agent.turn import ENDED, Turn
 from handwork.errors import HandworkError, TokenLimitExceeded
 from handwork.llm.base import Model
 from handwork.llm.llm import LLM
+from handwork.llm.tokens import TokenMeter
 from handwork.schema import (
     AgentState,
     Message,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic_core import to_json
 
-from handwork.schema import JSON, Message, Reply, Request, Tail, Usage
+from handwork.schema import JSON, History, Message, Reply, Request, Tail, Usage
 
 IMAGE_TOKENS = 1000
 """What one image counts, about; providers ask between 85 and 1,600."""
@@ -26,6 +26,7 @@ class TokenMeter:
         """True tokens over bytes/4, as last seen; between 0.25 and 4."""
         self._tools: tuple[Mapping[str, JSON], ...] = ()
         self._tools_bytes = 0
+        self._history = _Counted()
 
     def estimate(self, request: Request) -> int:
         """Input tokens of a whole request."""
@@ -51,7 +52,7 @@ class TokenMeter:
         self.factor += (seen - self.factor) * 0.5
 
     def _raw(self, request: Request) -> tuple[float, int]:
-        size, images = _sizes(request.messages)
+        size, images = self._history.sizes(request.messages)
         size += _bytes(request.system)
         if request.tail is not None:
             tail_size, tail_images = _tail_sizes(request.tail)
@@ -62,6 +63,24 @@ class TokenMeter:
         if tools is not self._tools:
             self._tools, self._tools_bytes = tools, sum(len(to_json(dict(tool))) for tool in tools)
         return self._tools_bytes
+
+
+class _Counted:
+    """The sizes of a history that grows: a step costs what is new in it."""
+
+    def __init__(self) -> None:
+        self._history: History | None = None
+        self._generation = self._seen = self._size = self._images = 0
+
+    def sizes(self, messages: Sequence[Message]) -> tuple[int, int]:
+        if not isinstance(messages, History):
+            return _sizes(messages)
+        if messages is not self._history or messages.generation != self._generation:
+            self._history, self._generation = messages, messages.generation
+            self._seen = self._size = self._images = 0
+        size, images = _sizes(messages[self._seen :])
+        self._seen, self._size, self._images = len(messages), self._size + size, self._images + images
+        return self._size, self._images
 
 
 def _sizes(messages: Sequence[Message]) -> tuple[int, int]:
