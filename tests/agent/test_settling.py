@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from contextlib import closing
 from typing import Any
@@ -93,7 +94,13 @@ async def test_a_repeatable_call_is_simply_run_again(settings: Settings) -> None
 
 @pytest.mark.parametrize(
     ("answer", "ran", "text"),
-    [("run", 2, "b done"), ("skip", 1, "Outcome unknown:"), ("it wrote half the file", 1, "it wrote half the file")],
+    [
+        ("run", 2, "b done"),
+        ("'Run it again'", 2, "b done"),
+        ("skip", 1, "Outcome unknown:"),
+        ("", 1, "Outcome unknown:"),
+        ("it wrote half the file", 1, "it wrote half the file"),
+    ],
 )
 async def test_a_human_at_the_door_decides_about_an_unknown_outcome(
     settings: Settings, answer: str, ran: int, text: str
@@ -108,6 +115,39 @@ async def test_a_human_at_the_door_decides_about_an_unknown_outcome(
     await agent.run("go on")
     assert work.ran == ["b"] * ran
     assert text in results(agent)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shown"),
+    [
+        ("bash", '{"command": "make install"}', "    bash: make install"),
+        ("python_execute", '{"code": "a = 1\\nb = 2"}', "    python_execute:\n    a = 1\n    b = 2"),
+        ("edit", '{"path": "a.txt", "line": 3, "ok": true}', "    edit: path=a.txt, line=3, ok=true"),
+        ("edit", '{"path": "a.txt", "text": "x\\ny"}', "    edit:\n    path: a.txt\n    text: x\n    y"),
+        ("edit", "{", "    edit: {"),
+        ("restart", "", "    restart\n"),
+        ("bash", json.dumps({"command": "x" * 9000}), " … "),
+    ],
+)
+async def test_the_question_shows_the_call_in_words_and_says_what_each_answer_means(
+    settings: Settings, name: str, arguments: str, shown: str
+) -> None:
+    asked: list[str] = []
+
+    async def ask(question: Any) -> str:
+        asked.append(question.text)
+        return ""
+
+    lost = ToolCall(id="1", function=Function(name=name, arguments=arguments))
+    async with Session.open(settings, ask=ask) as session:
+        session.emit(ev.MessageAdded(message=Message.from_tool_calls([lost])))
+        session.emit(ev.ToolCallStarted(call=lost, actions=(Action(kind="execute", resource="*"),)))
+        agent = agent_of(settings, Work(), ["ok"], session=session)
+        await agent.run("go on")
+    [text] = asked
+    assert shown in text
+    assert "Enter alone does the same" in text
+    assert len(text) < 2_500
 
 
 async def test_the_pairs_are_closed_also_when_a_run_is_cancelled(settings: Settings, seen: Seen) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from handwork import events as ev
+from handwork.agent.call_words import call_in_words
 from handwork.agent.history import OpenTurn, adopt_orphans, first_open, forget_calls
 from handwork.agent.questions import put
 from handwork.agent.run import Run
@@ -15,7 +16,15 @@ from handwork.store.past import Outcome
 
 _UNKNOWN = "Outcome unknown: the call had started when the run was interrupted; check what it did before you repeat it"
 _SKIPPED = "Outcome unknown: the call was interrupted, and the user chose not to run it again"
-_SHOWN = 200
+_SHOWN, _ASKED = 200, 2_000
+"""Characters of a call that a notice shows, and a question."""
+_QUESTION = """\
+This had been started when the work was interrupted, and nobody knows how far it came:
+
+{call}
+
+Type run to do it again, or skip (Enter alone does the same) to leave it as it is; anything else you type tells the agent what \
+came of it."""
 _LOST = "Outcome unknown: no result of this call was recorded"
 
 
@@ -61,8 +70,8 @@ def _unknown(run: Run, call: ToolCall, text: str, *, is_error: bool = True) -> O
     record = run.session.past.record_of(call)
     if record is not None and not record.closed:
         run.emit(ev.ToolCallFinished(call_id=call.id, observation=text, is_error=is_error))
-    shown = f"{call.function.name}({call.function.arguments})"
-    run.notice("warning", f"What came of an interrupted call is not known, and it was not repeated: {shown[:_SHOWN]}")
+    shown = " ".join(call_in_words(call, _SHOWN).split())
+    run.notice("warning", f"What came of an interrupted call is not known, and it was not repeated: {shown}")
     return outcome
 
 
@@ -101,18 +110,18 @@ async def _ask_human(run: Run, call: ToolCall) -> Outcome | None:
     """The human's word about a call whose outcome is unknown; None means: run it again."""
     if run.session.ask_door is None:
         return _unknown(run, call, _UNKNOWN)
-    shown = f"{call.function.name}({call.function.arguments})"
-    text = (
-        f"The call {shown} had started when the run was interrupted, and what came of it is unknown. "
-        "Answer 'run' to run it again, 'skip' to leave it, or say what came of it."
-    )
+    text = run.session.masked(_QUESTION.format(call=_indented(call_in_words(call, _ASKED))))
     try:
         answer = (await put(run, Question(id=f"{call.id}-outcome", text=text, call_id=call.id))).strip()
     except Waiting:  # nobody was at the door after all
         return _unknown(run, call, _UNKNOWN)
-    match answer.lower():
-        case "run":
+    match answer.strip("'\"").lower():
+        case "run" | "run it" | "run again" | "run it again":
             return None
-        case "skip" | "":
+        case "skip" | "skip it" | "":
             return _unknown(run, call, _SKIPPED)
     return _unknown(run, call, f"The user says what came of the interrupted call: {answer}", is_error=False)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.split("\n"))
