@@ -18,7 +18,7 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
 
 
 def settings(**llm: LLMSettings) -> Settings:
-    return Settings(llm={"default": LLMSettings()} | llm, environ={})
+    return Settings(llm={"default": LLMSettings()} | llm)
 
 
 def test_construction_needs_nothing_and_it_is_a_model() -> None:

@@ -58,7 +58,7 @@ def detect_models(config: Path | None) -> None:
     places = (
         ("command line, configuration", [_with_address(each) for each in found.configured]),
         ("keys in the environment", [f"{each.model} ({each.why})" for each in found.environment]),
-        ("stored keys", [each.model for each in found.stored] + ([found.problem] if found.problem else [])),
+        ("stored keys", [*(each.model for each in found.stored), *found.elsewhere, *filter(None, [found.problem])]),
         ("servers of this machine", [_server_line(server) for server in found.servers]),
         ("fetched local models", [each.model for each in found.fetched]),
     )

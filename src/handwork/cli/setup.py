@@ -57,7 +57,9 @@ class Setup:
 
     def run(self) -> int:
         """Go through it; the exit code."""
-        self._talk.say("Handwork needs a model to work with. Nothing is kept before it works; q leaves at any time.")
+        self._talk.say(
+            "Handwork needs a model to work with. Nothing is kept before it works; q leaves at any time.", hang=0
+        )
         try:
             while not self.done and self._turn():
                 pass
@@ -89,8 +91,8 @@ class Setup:
 
     def _tell(self, found: Survey) -> None:
         self._talk.say()
-        if found.problem:
-            self._talk.say(f"! {found.problem}", "yellow")
+        for text in filter(None, (found.problem, *found.elsewhere)):
+            self._talk.say(f"! {text}", "yellow")
         winner = found.winner
         self._talk.say(f"Now: {winner.model} ({winner.why})" if winner else "Now: no model.", "bold")
 

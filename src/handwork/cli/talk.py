@@ -28,16 +28,16 @@ class Talk:
     def __init__(self, screen: Screen, source: TextIO) -> None:
         self.screen, self._source = screen, source
 
-    def say(self, text: str = "", style: str = "", *, indent: str = "") -> None:
-        """Write text, its lines broken between words where the terminal ends."""
+    def say(self, text: str = "", style: str = "", *, hang: int = 2) -> None:
+        """Write text, its lines broken between words where the terminal ends; `hang` indents what follows a break."""
         for line in clean_for_terminal(text).split("\n"):
-            own = indent + " " * (len(line) - len(line.lstrip()))
+            own = " " * (len(line) - len(line.lstrip()))
             width = max(self.screen.columns - 1, 30)
             rows = textwrap.wrap(
                 line.strip(),
                 width,
                 initial_indent=own,
-                subsequent_indent=own + ("  " if own else ""),
+                subsequent_indent=own + " " * hang,
                 break_long_words=False,
                 break_on_hyphens=False,
             )
@@ -64,7 +64,7 @@ class Talk:
     def choose(self, rows: Sequence[str], prompt: str) -> int | None:
         """Number the rows and let one be chosen: its place; None for an empty answer. Raises Left."""
         for number, row in enumerate(rows, 1):
-            self.say(f"{number:>3}  {row}")
+            self.say(f"{number:>3}  {row}", hang=3)
         while answer := self.ask(prompt):
             if answer.isdecimal() and 1 <= int(answer) <= len(rows):
                 return int(answer) - 1

@@ -145,7 +145,7 @@ class KeyStore:
             with self.path.open("rb") as file:
                 self._mend(os.fstat(file.fileno()).st_mode)
                 data = json.loads(file.read())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         except (ValueError, RecursionError):
             raise self._damaged("it is no JSON") from None

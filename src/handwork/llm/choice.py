@@ -62,12 +62,16 @@ def choose(settings: Settings, table: LLMSettings) -> Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """All that was found at each place, in the order in which the places count; `problem`: the stored keys cannot be read."""
+    """All that was found at each place, in the order in which the places count.
+
+    problem: the stored keys cannot be read. elsewhere: of stored keys that are for another address, what to say.
+    """
 
     configured: tuple[Candidate, ...]
     environment: tuple[Candidate, ...]
     stored: tuple[Candidate, ...]
     problem: str
+    elsewhere: tuple[str, ...]
     servers: tuple[Server, ...]
     fetched: tuple[Candidate, ...]
 
@@ -85,16 +89,19 @@ class Survey:
 def survey(settings: Settings) -> Survey:
     """Look at every place; blocks for a quarter of a second. The keys of a keyring are not read."""
     table, problem = settings.llm["default"], ""
-    configured = [Candidate(table.model, "configured", table.base_url)] if table.model else []
+    stored: tuple[Candidate, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     try:
         stored = tuple(stored_candidates(settings))
+        elsewhere = tuple(filter(None, (_elsewhere(entry, settings) for entry in settings.keys.entries())))
     except ConfigError as error:
-        stored, problem = (), str(error)
+        problem = str(error)
     return Survey(
-        tuple(configured),
+        (Candidate(table.model, "configured", table.base_url),) if table.model else (),
         tuple(environment_candidates(settings)),
         stored,
         problem,
+        elsewhere,
         find_servers(settings.environ),
         tuple(fetched_candidates(settings)),
     )
@@ -123,6 +130,14 @@ def model_of(entry: StoredKey, settings: Settings) -> Candidate | None:
     if provider is None or not model or not entry.fits(provider.address(settings.environ)):
         return None
     return Candidate(f"{provider.name}:{model}", "its key is stored")
+
+
+def _elsewhere(entry: StoredKey, settings: Settings) -> str:
+    """What to say of a key that was stored for an address at which its provider is not any more; '' if it is."""
+    provider = find_provider(entry.name)
+    if provider is None or entry.fits(address := provider.address(settings.environ)):
+        return ""
+    return f"the key of {provider.title} is not used: it was stored for {entry.base_url}, and this is {address}"
 
 
 def server_candidates(servers: tuple[Server, ...]) -> Iterator[Candidate]:
