@@ -11,7 +11,7 @@ _TELLS = 16
 _WORDS = r"[\w-]*(?:key|token|secret|passw(?:or)?d|passphrase|credentials?|auth|authorization|cookie)[\w-]*"
 _VARIABLE = re.compile(r"(?:\S+ )?env:\S+")
 _ADDRESS = re.compile(r"(?:https?|wss?)://", re.IGNORECASE)
-_USER = re.compile(r"(?<=://)(?:[^/?#\s]*|[^/?#\s:]*:[^?#\s@]*/[^?#\s@]*)@")  # a password may hold @ and /
+_USER = re.compile(r"(?<=://)(?:[^/?#\s:]*:[^?#\s]*|[^/?#\s]*)@")  # a password may hold @ and /
 _QUERY = re.compile(r"([?&;]([^=&#\s?;]+)=)[^&#\s]+")
 _HARMLESS = {"api-version", "version", "lang", "model"}
 _NAMED = re.compile(rf"(?i)\b({_WORDS}[\"']?\s*[=:]\s*[\"']?)((?:bearer|basic)\s+)?[^\s\"',;]+")

@@ -52,7 +52,7 @@ def fields_at(kind: type[SettingsTable], path: tuple[str, ...]) -> Mapping[str, 
 
 def given(table: SettingsTable) -> dict[str, Any]:
     """The keys that were given to a table, and to the tables in it, with their values."""
-    return {name: _plain(getattr(table, name)) for name in table.model_fields_set}
+    return {name: _plain(getattr(table, name)) for name in type(table).model_fields if name in table.model_fields_set}
 
 
 def secrets(table: SettingsTable) -> Iterator[str]:

@@ -30,8 +30,11 @@ def environment_layer(environ: Mapping[str, str], kinds: Kinds) -> Layer:
     for path, name, field in _found(environ, kinds):
         variables[path] = name
         table = tables
-        for part in path[:-1]:
+        for place, part in enumerate(path[:-1], 1):
             table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                other = variables[path[:place]]
+                raise ConfigError(f"environment variables {other} and {name}: there cannot be both", hint="unset one")
         table[path[-1]] = _read(environ[name], name, field)
 
     def where(path: KeyPath) -> str:
@@ -88,7 +91,7 @@ def _found(environ: Mapping[str, str], kinds: Kinds) -> Iterator[tuple[KeyPath, 
         if found is None and table == "llm":
             found = _in_named(kinds[table], key)
         if found is None:
-            hint = nearest(key, {each.lower(): None for each in kinds[table].model_fields})
+            hint = nearest(key, {each.lower(): None for each in _paths(kinds[table])})
             raise ConfigError(f"environment variable {name}: unknown setting", hint=hint)
         yield (table, *found[0]), name, found[1]
 
