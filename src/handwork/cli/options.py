@@ -11,8 +11,9 @@ from typing import Any
 
 from handwork.cli.workspace import real_folder
 from handwork.config import Settings, load_settings
-from handwork.errors import ConfigError
-from handwork.schema import Budget, Mode
+from handwork.errors import ConfigError, PictureError
+from handwork.schema import Budget, Image, Mode
+from handwork.tool.pictures import picture_of_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,7 @@ class RunOptions:
     sandbox: str | None = None
     net: bool = False
     approve: Mode | None = None
+    image: tuple[Path, ...] = ()
     session: str | None = None
     go_on: bool = False
     quiet: bool = False
@@ -42,6 +44,15 @@ class RunOptions:
     def request_given(self) -> bool:
         """Whether the task was typed, so that standard input is not asked for it."""
         return self.task is not None or self.prompt is not None
+
+    def images(self) -> tuple[Image, ...]:
+        """The pictures of --image, ready to be sent. Raises ConfigError for one that cannot be."""
+        try:
+            return tuple(picture_of_file(path) for path in self.image)
+        except PictureError as error:
+            raise ConfigError(
+                error.message, hint="--image takes PNG, JPEG, GIF, WEBP, BMP, TIFF and AVIF files"
+            ) from None
 
     @property
     def folder(self) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from handwork import events as ev
@@ -26,7 +26,7 @@ from handwork.config import Settings
 from handwork.errors import ConfigError, NoModelError
 from handwork.events import Event, Listener
 from handwork.llm.llm import LLM
-from handwork.schema import Role, RunResult
+from handwork.schema import Image, Role, RunResult
 from handwork.session import Session
 from handwork.store.sqlite import Store
 
@@ -44,18 +44,20 @@ def run_task(options: RunOptions) -> int:
             "--session and --continue exclude each other: the first names a session, the second takes the last"
         )
     settings = options.settings()
-    request = options.request()
+    request, images = options.request(), options.images()
+    if images and request is None:
+        raise ConfigError("--image belongs to a task", hint="say in words what is to be done with it")
     try:
-        return _run(options, settings, request)
+        return _run(options, settings, request, images)
     except NoModelError as error:
         if options.json or not offer_setup(settings, _why(error, settings)):
             raise
-    return _run(options, options.settings(), request)
+    return _run(options, options.settings(), request, images)
 
 
-def _run(options: RunOptions, settings: Settings, request: str | None) -> int:
+def _run(options: RunOptions, settings: Settings, request: str | None, images: Sequence[Image]) -> int:
     try:
-        return asyncio.run(TaskRun(options, settings, request, options.again()).run())
+        return asyncio.run(TaskRun(options, settings, request, options.again(), images).run())
     except asyncio.CancelledError:
         return 130
 
@@ -72,9 +74,15 @@ class TaskRun:
     """
 
     def __init__(
-        self, options: RunOptions, settings: Settings, request: str | None, again: Mapping[str, str] | None = None
+        self,
+        options: RunOptions,
+        settings: Settings,
+        request: str | None,
+        again: Mapping[str, str] | None = None,
+        images: Sequence[Image] = (),
     ) -> None:
         self.options, self.settings, self.request, self._again = options, settings, request, again
+        self._images = images
         self.screen = open_screen()
         self.renderer = None if options.json or options.quiet else Renderer(self.screen)
         self.steps = 0
@@ -113,7 +121,7 @@ class TaskRun:
             if interrupts.asked:
                 return None
             interrupts.run = agent.cancel
-            return await agent.run(self.request)
+            return await agent.run(self.request, images=self._images)
 
     async def _checked_model(self, agent_class: type[BaseAgent]) -> LLM:
         """The agent's model, built before anything is journaled: a missing key ends in an error here, not in a session."""

@@ -14,6 +14,8 @@ from handwork.config.settings import LLMSettings
 _OF_A_PLACE = ("base_url", "api_type", "api_version")
 """What tells how to reach a provider; it does not follow to another one."""
 _SECRET = ("api_key", "headers")
+_CHOICE = ("model", "base_url", "api_type", "api_version", "vision")
+"""What says which model is asked, and where."""
 
 
 @dataclass(frozen=True)
@@ -151,13 +153,23 @@ class LLMTables:
         origins = {name: layer.origin(("llm", name)) for name in own}
         default = self._tables["default"].over(own, origins=origins)
         self._tables = {
-            name: default if name == "default" else table.over(own, beside=default, origins=origins)
+            name: default
+            if name == "default"
+            else table.over(self._given_to(name, own), beside=default, origins=origins)
             for name, table in self._tables.items()
         }
         for name, given in named.items():
             before = self._tables.get(name.lower(), replace(default, notices=()))
             origins = {key: layer.origin(("llm", name, key)) for key in given}
             self._tables[name.lower()] = before.over(given, origins=origins)
+
+    def _given_to(self, name: str, own: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What of an [llm] goes over a named table: not the choice of a model, if it is for [llm.vision] and that has made its
+        own, as it is there for models that see less (`--model` names the agent's)."""
+        table, default = self._tables[name].values, self._tables["default"].values
+        if name != "vision" or all(table.get(key) == default.get(key) for key in ("model", "base_url")):
+            return own
+        return {key: value for key, value in own.items() if key not in _CHOICE}
 
     def settled(self) -> tuple[dict[str, Settled], list[str]]:
         """What is known of every table, and the notices, each once."""

@@ -81,6 +81,10 @@ def _with_run_options(start: Callable[[Any], int]) -> Callable[..., None]:
             Literal["ask", "auto", "read-only"] | None,
             typer.Option("--approve", help="Who approves calls (default: auto in a sandbox, ask on the host)."),
         ] = None,
+        image: Annotated[
+            list[Path] | None,
+            typer.Option("--image", metavar="FILE", help="A picture that belongs to the task; may be given again."),
+        ] = None,
         session: Annotated[
             str | None, typer.Option("--session", metavar="ID", help="Go on with this session, or name a new one.")
         ] = None,
@@ -98,7 +102,7 @@ def _with_run_options(start: Callable[[Any], int]) -> Callable[..., None]:
         from handwork.schema import Mode
 
         given: dict[str, Any] = {name: values[name] for name in RunOptions.__dataclass_fields__ if name in values}
-        given["approve"] = Mode(approve) if approve else None
+        given |= {"approve": Mode(approve) if approve else None, "image": tuple(image or ())}
         raise typer.Exit(start(RunOptions(**given)))
 
     return command
