@@ -11,7 +11,7 @@ from handwork import events as ev
 from handwork.cli.calls import arguments_of, exactly, observation_of
 from handwork.cli.render import Renderer
 from handwork.cli.screen import Screen
-from handwork.schema import ErrorInfo, Function, Limits, Message, ToolCall
+from handwork.schema import ErrorInfo, Function, Limits, Message, Plan, PlanStepStatus, ToolCall
 
 
 class Live(Screen):
@@ -52,6 +52,19 @@ def said(text: str, *calls: ToolCall) -> ev.MessageAdded:
 
 def sent() -> ev.RequestSent:
     return ev.RequestSent(model="m", key="", tail="", tools="")
+
+
+def test_a_plan_is_drawn_as_its_marked_steps(log: Renderer, stream: io.StringIO) -> None:
+    plan = Plan("p", "Bake\x1b[2J").with_steps(["mix\nwell", "eat"]).with_step(0, PlanStepStatus.COMPLETED)
+    details = {"plan": plan.to_dict(), "active": "p"}
+    log(ev.ToolCallFinished(call_id="1", observation="Plan: Bake …", details=details))
+    assert stream.getvalue().rstrip() == "  ⎿ Bake – 1/2 done\n    [✓] mix well\n    [ ] eat"
+
+
+def test_a_long_plan_is_folded(log: Renderer, stream: io.StringIO) -> None:
+    details = {"plan": Plan("p", "Bake").with_steps([f"step {number}" for number in range(100)]).to_dict()}
+    log(ev.ToolCallFinished(call_id="1", observation="", details=details))
+    assert len(stream.getvalue().splitlines()) < 20
 
 
 def test_streamed_text_is_drawn_once(live: Renderer, stream: io.StringIO) -> None:

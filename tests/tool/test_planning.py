@@ -334,6 +334,20 @@ async def test_a_plan_of_any_tool_is_told(settings: Settings) -> None:
     assert [event.plan["title"] for event in told if event.type == "plan_changed"] == ["Guide"]
 
 
+async def test_the_sessions_past_knows_the_plan_before_any_run(settings: Settings) -> None:
+    agent = ToolCallAgent(settings=settings, llm=ScriptedModel([create(), "ok"]), available_tools=[PlanningTool])
+    session_id = (await agent.run("go")).session_id
+    async with Session.open(settings, id=session_id, create=False) as session:
+        assert session.past.plan is not None
+        assert session.past.plan["title"] == "Bake"
+        script = [call("planning", command="delete", plan_id="p"), "gone"]
+        agent = ToolCallAgent(
+            settings=settings, session=session, llm=ScriptedModel(script), available_tools=[PlanningTool]
+        )
+        await agent.run("give it up")
+        assert session.past.plan is None
+
+
 async def test_a_resumed_session_has_its_plan_again(settings: Settings) -> None:
     script = [create(), call("planning", command="mark_step", step_index=0, step_status="in_progress"), "paused"]
     first = ToolCallAgent(settings=settings, llm=ScriptedModel(script), available_tools=[PlanningTool])

@@ -9,10 +9,11 @@ from handwork import events as ev
 from handwork.cli.calls import arguments_of, observation_of
 from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, fold_end, fold_middle, one_line
 from handwork.cli.screen import Screen
-from handwork.schema import Role
+from handwork.schema import Plan, Role
 
 _CALL_LINES = 8
 _RESULT_LINES = 5
+_PLAN_LINES = 16
 _LEVELS = {"info": ("·", "dim"), "warning": ("!", "yellow"), "error": ("✗", "red")}
 
 
@@ -158,14 +159,22 @@ class Renderer:
 
     def _tool_call_finished(self, event: ev.ToolCallFinished) -> None:
         name = self._calls.pop(event.call_id, "")
-        shown = fold_end if event.is_error else fold_middle
-        text = shown(observation_of(event.observation), _RESULT_LINES, self._screen.columns - 5) or "(no output)"
+        text = self._result(event)
         whose = f"{name}: " if self._calls and name else ""
         took = f"  ({event.seconds:.1f} s)" if event.seconds >= 1 else ""
         self._block("  ✗ " if event.is_error else "  ⎿ ", f"{whose}{text}{took}", "red" if event.is_error else "dim")
         for artifact in event.artifacts:
             self._line(f"  + {one_line(artifact.title, 60)}: {one_line(artifact.path, 300)}", "dim")
         self._wait_for_calls()
+
+    def _result(self, event: ev.ToolCallFinished) -> str:
+        """What came of a call, folded: a plan as its marked steps, an error from its end."""
+        width = self._screen.columns - 5
+        if (plan := Plan.from_details(event.details)) is not None:
+            steps = "\n".join(f"{step.status.mark} {one_line(step.text, width)}" for step in plan.steps)
+            return fold_middle(f"{one_line(plan.title, 200)} – {plan.progress} done\n{steps}", _PLAN_LINES, width)
+        shown = fold_end if event.is_error else fold_middle
+        return shown(observation_of(event.observation), _RESULT_LINES, width) or "(no output)"
 
     def _wait_for_calls(self) -> None:
         self._screen.wait(", ".join(self._calls.values()))

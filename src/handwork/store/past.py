@@ -52,6 +52,8 @@ class Past:
     """A request that began a run and never came into the conversation."""
     request_images: tuple[Image, ...] = ()
     """The pictures of that request."""
+    plan: dict[str, JSON] | None = None
+    """The plan as it was last told, None if there is none."""
     spent: Usage = field(default_factory=Usage)
     cost: float | None = None
     """USD of the requests whose price is known; None if there was none."""
@@ -140,6 +142,9 @@ class Past:
         elif event.ending == "done":
             record.outcome = Outcome(event.observation, event.is_error, event.images, event.details, event.artifacts)
 
+    def _take_plan(self, event: ev.PlanChanged) -> None:
+        self.plan = event.plan or None
+
     def _take_question(self, event: ev.QuestionAsked) -> None:
         self.questions[event.id] = event.question
 
@@ -155,6 +160,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[Past, Any], None]] = {
     ev.RunStarted: Past._take_start,
     ev.ToolCallStarted: Past._take_call,
     ev.ToolCallFinished: Past._take_result,
+    ev.PlanChanged: Past._take_plan,
     ev.QuestionAsked: Past._take_question,
     ev.QuestionAnswered: Past._take_answer,
 }
