@@ -105,6 +105,14 @@ async def test_too_little_to_compact_says_so_and_asks_nobody(settings: Settings,
     assert texts(agent) == [*words, "hello"]
 
 
+async def test_the_demo_sized_model_is_not_asked_for_a_summary(settings: Settings) -> None:
+    agent = agent_of(settings, [])
+    agent.llm = ScriptedModel([], name="local:small")
+    agent.messages = [Message.user_message("go"), Message.assistant_message(LONG)]
+    with pytest.raises(HandworkError, match="too small to write a summary"):
+        await compact(agent)
+
+
 async def test_an_agent_that_was_never_run_has_too_little(settings: Settings) -> None:
     with pytest.raises(HandworkError, match="too little"):
         await compact(agent_of(settings, []))

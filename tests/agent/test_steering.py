@@ -75,6 +75,8 @@ async def test_empty_words_are_ignored_and_lone_surrogates_do_no_harm(settings: 
     assert (await agent.run("go")).status is Status.FINISHED
     [word] = said(agent)[1:]
     word.encode()
+    agent.steer("a\ud800b")
+    assert agent.unread() == [word]
 
 
 async def test_while_no_run_goes_on_words_wait_for_the_next_ones_first_step(settings: Settings) -> None:
@@ -148,14 +150,15 @@ async def test_words_that_were_not_taken_back_are_read_by_the_next_run(settings:
     assert said(agent) == ["go", "wait, b too"]
 
 
-async def test_words_give_a_stuck_run_a_new_chance(settings: Settings) -> None:
-    """Five equal steps would end the run; words after the fourth start the count anew."""
+@pytest.mark.parametrize("said_at", [4, 5])
+async def test_words_give_a_stuck_run_a_new_chance(settings: Settings, said_at: int) -> None:
+    """Five equal steps would end the run; words before that start the count anew."""
     steps = 0
 
     def answer(request: Any) -> Any:
         nonlocal steps
         steps += 1
-        if steps == 4:
+        if steps == said_at:
             agent.steer("try something else")
         if steps == 8:
             return "found another way"

@@ -20,6 +20,8 @@ from handwork.tool.planning import PlanningTool
 
 _LEAST = 200
 """Tokens besides the human's words, about, from which on there is something to compact."""
+_DEMO = "local:"
+"""How the names of models begin that are too small to write one: they answer with a sentence about what they can do."""
 _SIZES = ((4_000, 240_000), (800, 60_000), (160, 12_000))
 """Characters of one result and of the whole conversation that the model is shown; the next when it cannot take so much."""
 
@@ -84,6 +86,8 @@ class _Compacting:
 
     async def _work(self, run: Run) -> None:
         agent = self._agent
+        if agent._model.name.startswith(_DEMO):
+            raise HandworkError(f"{agent._model.name} is too small to write a summary", hint="choose another model")
         told = agent.memory.messages
         turn = first_open(told)
         open_from = turn.at if turn is not None and turn.newest else len(told)
