@@ -11,6 +11,7 @@ import pytest
 from handwork import Manus, SWEAgent, ToolCallAgent
 from handwork.agent.base import BaseAgent
 from handwork.config import LLMSettings, Settings, load_settings
+from handwork.config.keys import KeyStore
 from handwork.errors import NoModelError
 from handwork.events import Notice, RunStarted
 from handwork.llm.detect import find_servers
@@ -97,7 +98,7 @@ async def test_a_stored_key_that_nobody_uses_is_masked_all_the_same(settings: Se
         """Say what must not be said."""
         return f"the key is {KEY}"
 
-    settings.keys.set("groq", KEY, base_url="https://api.groq.com/openai/v1")
+    KeyStore(settings.home.config).set("groq", KEY, base_url="https://api.groq.com/openai/v1")  # in another process
     async with StrictServer([call("leak"), "Done."]) as server:
         table = LLMSettings(model="m", base_url=server.url, api_key="of-its-own")
         own = settings.model_copy(update={"llm": {"default": table}})
