@@ -23,7 +23,6 @@ from handwork.store.sqlite import Store
 
 R = TypeVar("R")
 _SECRET_NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|PWD|PAT|CREDENTIALS?)(_|\d|$)|APIKEY|PASSWORD")
-_SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 _RUN_PATIENCE = 3.0
 """Seconds that a run has to end when its session is closed under it."""
 _PATIENCE = 1.0
@@ -366,9 +365,7 @@ async def uncancelled(work: Coroutine[Any, Any, R]) -> tuple[R, bool]:
 
 def _secrets(settings: Settings) -> tuple[str, ...]:
     """Our own keys: those of the settings, what the environment holds under a name that says so, passwords in its URLs."""
-    keys = {*settings.keys.readable(), *(llm.api_key for llm in settings.llm.values())}
-    headers = [header for llm in settings.llm.values() for header in llm.headers.items()]
-    keys |= {value.rpartition(" ")[2] for name, value in headers if _SECRET_HEADERS.search(name)}
+    keys = {*settings.secrets(), *settings.keys.readable()}
     for name, value in settings.environ.items():
         if _SECRET_NAMES.search(name.upper()):
             keys.add(value)

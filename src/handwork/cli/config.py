@@ -20,7 +20,7 @@ from handwork.config.providers import find_provider, provider_name
 from handwork.config.settings import LLMSettings, Settings
 from handwork.config.table import SettingsTable, holds_named, inner_table
 
-_WIDEST_KEY, _LEAST_VALUE = 24, 16
+_LEAST_VALUE, _WIDEST_VALUE = 16, 40
 
 
 @dataclass(frozen=True)
@@ -150,12 +150,12 @@ def _print_files(screen: Screen, configuration: Configuration) -> None:
 
 
 def _print_rows(screen: Screen, rows: list[Row]) -> None:
-    """Key, value, origin; what differs from the default is marked and stands out."""
-    keys = min(max(len(row.key) for row in rows), _WIDEST_KEY)
-    origins = [_origin(row) for row in rows]
-    room = max(screen.columns - keys - max(map(len, origins)) - 6, _LEAST_VALUE)
-    values = [one_line(_text(row.value), room if screen.live else 10_000) for row in rows]
-    width = min(max(map(len, values)), room if screen.live else 40)
+    """Key, value, origin; what differs from the default is marked and stands out. On a terminal no line is broken."""
+    keys = max(len(row.key) for row in rows)
+    room = screen.columns - keys - 6 if screen.live else 20_000
+    origins = [one_line(_origin(row), room - _LEAST_VALUE) for row in rows]
+    values = [one_line(_text(row.value), room - max(map(len, origins))) for row in rows]
+    width = min(max(map(len, values)), room if screen.live else _WIDEST_VALUE)
     for row, value, origin in zip(rows, values, origins, strict=True):
         mark = "*" if row.differs else " "
         style = "" if row.differs else "dim"
@@ -164,11 +164,11 @@ def _print_rows(screen: Screen, rows: list[Row]) -> None:
 
 def _origin(row: Row) -> str:
     if row.origin is None:
-        return clean_for_terminal(row.note) or "default"
+        return row.note or "default"
     where = str(row.origin).removeprefix("environment variable ")
     if (file := row.origin.layer.file) is not None:
         where = f"{file.name}, line {row.origin.line}"
-    return one_line(f"{where} ({row.note})" if row.note else where, 60)
+    return f"{where} ({row.note})" if row.note else where
 
 
 def _text(value: Any) -> str:

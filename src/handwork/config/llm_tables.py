@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from handwork.config.credentials import HOW_TO_GIVE, Credential, attached, origin_of
+from handwork.config.credentials import HOW_TO_GIVE, Credential, attached, origin_of, provider_at
 from handwork.config.layers import Layer, Origin
 from handwork.config.providers import LOCAL, provider_name
 from handwork.config.settings import LLMSettings
@@ -72,16 +72,13 @@ class Layered:
         if moved and "prices" not in given:
             values.pop("prices", None)
         held = {name: origin for name, origin in self.origins.items() if name in values and name not in given}
-        after = replace(after, origins=held | {name: origins[name] for name in values if name in origins})
+        new = {name: origins[name] for name in given if name in origins}
+        after = replace(after, origins=held | {name: origin for name, origin in new.items() if name not in _SECRET})
         if not any(name in given for name in _SECRET):
             return after
-        new = Credential(
-            given.get("api_key"),
-            given.get("headers"),
-            (beside or after).origin,
-            {name: origins[name] for name in _SECRET if name in origins},
-        )
-        return replace(after, credentials=(*self.credentials, new))
+        sources = {name: origin for name, origin in new.items() if name in _SECRET}
+        added = Credential(given.get("api_key"), given.get("headers"), (beside or after).origin, sources)
+        return replace(after, credentials=(*self.credentials, added))
 
     def bound(self, origin: str | None) -> Layered:
         """This with the credentials that were given before any place was named bound to `origin`."""
@@ -129,7 +126,8 @@ class Layered:
         old, new = self._get("model"), str(given.get("model", ""))
         if not old or not new or old == new:
             return values, self.notices
-        before = provider_name(old, self._get("base_url"), self._get("api_type")) or "openai"
+        at = provider_at(base_url) if (base_url := self._get("base_url")) else None
+        before = provider_name(old, base_url, self._get("api_type")) or (at.name if at else "openai")
         if provider_name(new, self._get("base_url")) in ("", before):
             return values, self.notices
         dropped = [name for name in _OF_A_PLACE if values.pop(name, None) and name not in given]

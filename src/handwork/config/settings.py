@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,8 @@ from handwork.config.table import SettingsTable, secrets
 from handwork.config.tool_tables import BrowserSettings, DaytonaSettings, RunflowSettings, SearchSettings
 from handwork.errors import ConfigError
 from handwork.schema import Mode
+
+_SECRET = re.compile(r"auth|key|token|secret|cookie|pass|pwd|credential", re.IGNORECASE)
 
 
 class PriceSettings(SettingsTable):
@@ -182,9 +185,10 @@ class Settings(SettingsTable):
         return self.withheld.get(name.lower() if name.lower() in self.llm else "default", "")
 
     def secrets(self) -> frozenset[str]:
-        """Every key, password and value of a header or of a server's environment in these settings."""
+        """Every key and password in these settings; of headers and of servers' environments, what has the name of one."""
         tables = [*self.llm.values(), self.browser, self.daytona, self.mcp]
-        return frozenset(secret for table in tables for secret in secrets(table) if secret)
+        found = [each for table in tables for each in secrets(table)]
+        return frozenset(value.rpartition(" ")[2] for name, value in found if _SECRET.search(name) and value)
 
     @cached_property
     def keys(self) -> KeyStore:

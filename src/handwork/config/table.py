@@ -55,20 +55,16 @@ def given(table: SettingsTable) -> dict[str, Any]:
     return {name: _plain(getattr(table, name)) for name in type(table).model_fields if name in table.model_fields_set}
 
 
-def secrets(table: SettingsTable) -> Iterator[str]:
-    """Every secret in a table and in the tables in it."""
+def secrets(table: SettingsTable) -> Iterator[tuple[str, str]]:
+    """Every secret in a table and in the tables in it, with the name of its key; of a table of free names, with the name there."""
     for name, field in type(table).model_fields.items():
         value = getattr(table, name)
-        if isinstance(value, SettingsTable):
-            yield from secrets(value)
-        elif isinstance(value, Mapping):
-            for inner in value.values():
-                if isinstance(inner, SettingsTable):
-                    yield from secrets(inner)
-                elif not field.repr and isinstance(inner, str):
-                    yield inner
-        elif not field.repr and isinstance(value, str):
-            yield value
+        inner = list(value.items()) if isinstance(value, Mapping) else [(name, value)]
+        for each, found in inner:
+            if isinstance(found, SettingsTable):
+                yield from secrets(found)
+            elif not field.repr and isinstance(found, str):
+                yield each, found
 
 
 def _plain(value: Any) -> Any:

@@ -58,7 +58,7 @@ def variables_without_effect(environ: Mapping[str, str], kinds: Kinds) -> Iterat
 def with_variables(table: T, environ: Mapping[str, str]) -> T:
     """A table whose secrets may be `env:NAME` with the variables' values; one that is not set is left as it stands, for whoever
     needs it. Before it may stand a scheme, as in `Bearer env:NAME`."""
-    if not any("env:" in secret for secret in secrets(table)):
+    if not any("env:" in secret for _, secret in secrets(table)):
         return table
     found: dict[str, Any] = {}
     for name, field in type(table).model_fields.items():
