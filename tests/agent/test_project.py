@@ -131,7 +131,7 @@ def test_a_file_cannot_end_its_own_frame(workspace: Path) -> None:
     assert text.splitlines()[-1].startswith("===== AGENTS.md ends (")
 
 
-@pytest.mark.parametrize("line", ["äöü€😀 and so on\n", "😀"])
+@pytest.mark.parametrize("line", ["äöü€😀 and so on\n", "€"])
 def test_a_long_file_is_cut_and_both_are_told(workspace: Path, line: str) -> None:
     size = (workspace / "AGENTS.md").write_text(line * 20_000) and (workspace / "AGENTS.md").stat().st_size
     found = read_instructions(workspace)

@@ -15,6 +15,7 @@ from handwork.agent.run import Run
 from handwork.agent.toolcall import ToolCallAgent
 from handwork.agent.transcript import human_words, is_summary, kept_words, summary_message, transcript_of
 from handwork.errors import HandworkError
+from handwork.llm.tokens import TokenMeter
 from handwork.schema import AgentState, Memory, Message, Request, RunResult, Status, scrub
 from handwork.tool.planning import PlanningTool
 
@@ -94,9 +95,9 @@ class _Compacting:
         settled, waiting = told[:open_from], told[open_from:]
         words = human_words(settled)
         rest = [message for message in settled if not any(message is word for word in words)]
-        size = agent.meter.estimate_messages([message for message in rest if not is_summary(message)])
+        size = TokenMeter().estimate_messages([message for message in rest if not is_summary(message)])
         if size < _LEAST:
-            raise HandworkError(f"There is too little to compact: besides your own words about {size} tokens")
+            raise HandworkError(f"There is too little to compact: about {size} tokens besides your own words")
         summary = await self._summary(run, settled)
         kept = kept_words(words)
         short = [*kept, summary_message(summary, self._plan(), len(words) - len(kept)), *waiting]
