@@ -19,7 +19,6 @@ from handwork.cli.output import JsonLines, print_answer
 from handwork.cli.render import Renderer
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.sessions import MANY
-from handwork.cli.setup import offer_setup
 from handwork.cli.stdin import input_waits
 from handwork.cli.workspace import make_folder
 from handwork.config import Settings
@@ -50,6 +49,8 @@ def run_task(options: RunOptions) -> int:
     try:
         return _run(options, settings, request, images)
     except NoModelError as error:
+        from handwork.cli.setup import offer_setup  # who has a model does not wait for it
+
         if options.json or not offer_setup(settings, _why(error, settings)):
             raise
     return _run(options, options.settings(), request, images)
