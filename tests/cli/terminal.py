@@ -10,12 +10,13 @@ import re
 import struct
 import termios
 from pathlib import Path
+from typing import Self
 
 from tests.cli.command import COMMAND
 
 
 class Terminal:
-    """A terminal of 24 × 80; `seen` is everything that the command wrote to it."""
+    """A terminal of 24 × 80, unless told otherwise; `seen` is everything that the command wrote to it."""
 
     def __init__(self, process: asyncio.subprocess.Process, master: int) -> None:
         self.process, self._master = process, master
@@ -25,9 +26,9 @@ class Terminal:
         self._loop.add_reader(master, self._read)
 
     @classmethod
-    async def run(cls, *arguments: str, cwd: Path, **environ: str) -> Terminal:
+    async def run(cls, *arguments: str, cwd: Path, rows: int = 24, columns: int = 80, **environ: str) -> Self:
         master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         process = await asyncio.create_subprocess_exec(
             *COMMAND,
             *arguments,
@@ -48,8 +49,11 @@ class Terminal:
             data = b""
         if not data:
             self._loop.remove_reader(self._master)
-        self.seen += data.decode(errors="replace")
+        self._take(data)
         self._changed.set()
+
+    def _take(self, data: bytes) -> None:
+        self.seen += data.decode(errors="replace")
 
     async def expect(self, text: str) -> None:
         """Wait until this was written since the last expectation was met."""
@@ -80,7 +84,7 @@ class Terminal:
                 data = os.read(self._master, 65536)
             except OSError:
                 return
-            self.seen += data.decode(errors="replace")
+            self._take(data)
 
     @property
     def plain(self) -> str:

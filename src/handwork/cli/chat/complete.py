@@ -15,7 +15,9 @@ from prompt_toolkit.document import Document
 from handwork.cli.chat.pasted import mention
 
 _CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".cache", ".tox"}
-NOISE = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", ".idea", ".next", "target", "dist", "build", *_CACHES})
+NOISE = frozenset(
+    {".git", ".hg", ".svn", "node_modules", ".venv", "venv", ".idea", ".next", "target", "dist", "build", *_CACHES}
+)
 """Folders that nobody means."""
 _MOST = 50
 _ENTRIES = 5000

@@ -27,6 +27,8 @@ from handwork.schema import Approval, ApprovalRequest, Message, Question, Role, 
 from handwork.session import Session
 from handwork.store.sqlite import Store
 
+_STOPPED = "I interrupted it. What it had done until then stays; look before you rely on it."
+
 
 class Doors(Protocol):
     """How the human is asked."""
@@ -51,6 +53,8 @@ class Conversation:
         self._llm: LLM | None = None
         self._notes: list[str] = []
         self._window: int | None = None
+        self._stopped: set[str] = set()
+        """Calls that were interrupted in this chat."""
 
     @property
     def session(self) -> Session:
@@ -66,10 +70,6 @@ class Conversation:
     def llm(self) -> LLM:
         assert self._llm is not None
         return self._llm
-
-    @property
-    def closed(self) -> bool:
-        return self._session is None
 
     def facts(self) -> list[tuple[int, str]]:
         """What the status line shows, each with its rank: the higher, the sooner it is left out."""
@@ -99,12 +99,13 @@ class Conversation:
     def _begin(self, id: str | None) -> None:
         self.costs, self.plan = Costs(), None
         session = Session.open(
-            self.settings, self.workspace, id, self._doors.ask, self._doors.approve, [self._note, self._listener]
+            self.settings, self.workspace, id, self._ask, self._doors.approve, [self._note, self._listener]
         )
         self._session = session
         _ = session.sandbox  # what is wrong with the workspace is told now
         if id is not None:
             self._read_past(id)
+        self._stopped.clear()  # who has stopped a call of an earlier program, and why, nobody knows here
         role = load_role(self.options.agent)
         self._agent = role(session=session, settings=self.settings, llm=self._llm, **agent_fields(self.settings))
         self._undo = Undo(
@@ -215,11 +216,20 @@ class Conversation:
             )
         return undone
 
+    async def _ask(self, question: Question) -> str:
+        """Asks the human; but whoever has just stopped a call is not asked what came of it."""
+        call = question.call_id
+        if call in self._stopped and question.id != call:
+            return _STOPPED
+        return await self._doors.ask(question)
+
     def _note(self, event: Event) -> None:
         self.costs.take(event)
         match event:
             case ev.PlanChanged():
                 self.plan = dict(event.plan)
+            case ev.ToolCallFinished() if event.ending == "interrupted":
+                self._stopped.add(event.call_id)
             case ev.StepStarted() if event.parent_call is None and self._undo is not None:
                 self._undo.before_step()
             case ev.StepFinished() if event.parent_call is None and self._undo is not None:

@@ -15,7 +15,6 @@ from handwork.cli.chat.history import HistoryFile
 from handwork.cli.chat.status import shortened, status_line
 from handwork.cli.options import RunOptions
 from handwork.config import Settings
-from handwork.errors import HandworkError
 
 _PATIENCE = 1.0
 """Seconds that killing what runs may take after the second Ctrl-C."""
@@ -98,11 +97,7 @@ class Desk:
 
         chat = chat_class(self._options, self._settings, self.face, ChatDoors(self.face))
         self._chat = chat
-        try:
-            await chat.busy.do(chat.open())
-        except HandworkError:
-            self._chat = None if chat.conversation.closed else chat
-            raise
+        await chat.open()
         self._folder = chat.conversation.workspace
         early, self._early = self._early, []
         for text in early:

@@ -49,7 +49,7 @@ async def chat_in_lines(options: RunOptions, settings: Settings, banner: str) ->
 
     loop.add_signal_handler(signal.SIGINT, interrupted)
     try:
-        await chat.busy.do(chat.open())
+        await chat.open()
         first = options.task or options.prompt
         while (text := first or await _line(doors)) is not None and text.strip().lower() not in LEAVING:
             first = None

@@ -45,7 +45,8 @@ def ended(screen: Screen, result: RunResult, steps: int, seconds: float, model: 
     elif result.detail and result.status is not Status.FINISHED:
         screen.line(f"! {clean_for_terminal(result.detail)}", "yellow")
     style = "dim" if result.status is Status.FINISHED else outcome.style(result)
-    screen.line(outcome.last_line(result, steps, seconds, model), style)
+    if last := outcome.last_line(result, steps, seconds, model):
+        screen.line(last, style)
     if following := _NEXT.get(result.status):
         screen.line(f"→ {following}", "dim")
 

@@ -1,0 +1,97 @@
+"""Approvals and questions in a chat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.chat.window import Window
+from tests.support.strict_server import StrictServer, tool
+
+ASK = "Run it? [y]es, [a]lways in this session, [n]o – or say why not"
+
+
+async def _asked(window: Window, what: str) -> None:
+    await window.shows(what)
+    await window.until(lambda: window.prompt == "?", "the answer's prompt")
+
+
+async def test_an_approval_shows_what_will_run_and_takes_yes_no_and_a_reason(workspace: Path) -> None:
+    commands = ["touch one\u200b; \x1b[2K # \u202e", "touch two", "touch three"]
+    script = [*(tool("bash", command=command) for command in commands), "Done."]
+    async with StrictServer(script) as server:
+        window = await Window.chat(server, "--sandbox", "host", cwd=workspace)
+        await window.send("Touch them")
+        await _asked(window, "  │ touch one⟨U+200B⟩; ⟨U+001B⟩[2K # ⟨U+202E⟩")
+        assert ASK in window.text
+        await window.send("use a file")
+        await _asked(window, "  │ touch two")
+        await window.send("y")
+        await _asked(window, "  │ touch three")
+        await window.send("n")
+        await window.shows("finished")
+        assert await window.leave() == 0
+        assert "use a file" in str(server.requests[1])
+    assert [path.name for path in workspace.iterdir()] == ["two"]
+    assert "✗ denied (human): use a file" in window.text
+
+
+async def test_always_is_not_asked_again(workspace: Path) -> None:
+    script = [tool("bash", command="touch one"), tool("bash", command="touch two"), "Done."]
+    async with StrictServer(script) as server:
+        window = await Window.chat(server, "--sandbox", "host", cwd=workspace)
+        await window.send("Touch them")
+        await _asked(window, "  │ touch one")
+        await window.send("a")
+        await window.shows("finished")
+        assert await window.leave() == 0
+    assert window.text.count("wants to run") == 1
+
+
+async def test_what_was_begun_before_an_approval_is_no_answer_and_is_kept(workspace: Path) -> None:
+    script = [tool("bash", command="touch one"), "Done."]
+    async with StrictServer(script) as server:
+        window = await Window.chat(server, "--sandbox", "host", cwd=workspace)
+        window.type("Touch it\ry")
+        await _asked(window, "  │ touch one")
+        await window.send("no thanks")
+        await window.shows("finished")
+        await window.until(lambda: window.prompt == "> y")
+        window.type("\x03\x04")
+        assert await window.end() == 0
+    assert list(workspace.iterdir()) == []
+
+
+async def test_esc_at_an_approval_ends_the_run_and_runs_nothing(workspace: Path) -> None:
+    async with StrictServer([tool("bash", command="touch one"), "Fine."]) as server:
+        window = await Window.chat(server, "--sandbox", "host", cwd=workspace)
+        await window.send("Touch it")
+        await _asked(window, "  │ touch one")
+        window.type("\x1b")
+        await window.shows("cancelled")
+        await window.until(lambda: window.prompt == ">")
+        assert list(workspace.iterdir()) == []
+        assert await window.leave() == 0
+
+
+async def test_a_long_command_is_shown_whole(workspace: Path) -> None:
+    lines = [f"echo line {number}" for number in range(60)]
+    async with StrictServer([tool("bash", command="\n".join(lines)), "Done."]) as server:
+        window = await Window.chat(server, "--sandbox", "host", cwd=workspace)
+        await window.send("Echo them")
+        await _asked(window, "  │ echo line 59")
+        assert all(f"  │ {line}\n" in window.text for line in lines)
+        await window.send("n")
+        await window.shows("finished")
+        assert await window.leave() == 0
+
+
+async def test_a_question_is_answered_in_the_prompt(workspace: Path) -> None:
+    async with StrictServer([tool("ask_human", inquire="Which colour?"), "Painted."]) as server:
+        window = await Window.chat(server, cwd=workspace)
+        await window.send("Paint it")
+        await _asked(window, "? Which colour?")
+        window.type("dark\n")
+        await window.send("grün")
+        await window.shows("finished")
+        assert await window.leave() == 0
+    assert "dark\\ngr\\u00fcn" in str(server.bodies[1]) or "dark\\ngrün" in server.bodies[1].decode()
