@@ -93,3 +93,31 @@ async def test_the_shell_and_kernel_of_a_resumed_session_are_said_to_be_new(tmp_
         [finished] = [event for event in told if event["type"] == "tool_call_finished"]
     assert "new" in finished["observation"]
     assert "yes" not in finished["observation"].split("(")[0]
+
+
+@pytest.mark.slow
+async def test_a_plan_survives_the_kill_of_its_process(tmp_path: Path) -> None:
+    def model(request: dict[str, Any]) -> Any:
+        match sum(message["role"] == "tool" for message in request["messages"]):
+            case 0:
+                return tool("planning", command="create", plan_id="p", title="Bake", steps=["mix", "bake"])
+            case 1:
+                return tool("planning", command="mark_step", step_index=0, step_status="completed")
+            case 2:
+                return tool("planning", command="mark_step", step_index=1, step_status="in_progress")
+        return "end"
+
+    async with StrictServer(model) as server:
+        first = await start(server.url, tmp_path, "bake")
+        assert first.stdout is not None
+        told: list[dict[str, Any]] = []
+        while sum(event["type"] == "plan_changed" for event in told) < 2:
+            told.append(json.loads(await first.stdout.readline()))
+        os.kill(first.pid, signal.SIGKILL)
+        await first.wait()
+        second = await start(server.url, tmp_path, "--session", told[0]["session_id"], "go on")
+        after = await read_until_killed(second, 10_000)
+        assert second.returncode == 0
+        assert server.refused == []
+    plan = [event["plan"] for event in told + after if event["type"] == "plan_changed"][-1]
+    assert [step["status"] for step in plan["steps"]] == ["completed", "in_progress"]

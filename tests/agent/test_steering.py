@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
 
+from handwork import events as ev
 from handwork.agent.base import BaseAgent
 from handwork.agent.toolcall import ToolCallAgent
 from handwork.config import Settings
@@ -219,6 +222,50 @@ async def test_words_never_stand_between_a_call_and_its_result(settings: Setting
     agent = TwoSteps(settings=settings)
     await agent.run("go")
     assert roles(agent.messages) == "user assistant tool user"
+
+
+async def test_words_are_on_disk_before_the_request_that_holds_them(settings: Settings) -> None:
+    on_disk: list[list[str | None]] = []
+
+    def answer(request: Any) -> Any:
+        if len(request.messages) == 1:
+            agent.steer("word")
+            return "text"
+        with closing(sqlite3.connect(settings.store_path)) as db:
+            rows = [ev.read_event(data) for (data,) in db.execute("select data from events order by seq")]
+        on_disk.append([event.message.content for event in rows if isinstance(event, ev.MessageAdded)])
+        return "done"
+
+    agent = agent_of(settings, answer, Desk())
+    await agent.run("go")
+    assert on_disk == [["go", "text", "word"]]
+
+
+async def test_words_come_behind_the_results_that_settling_gives(settings: Settings) -> None:
+    entered = asyncio.Event()
+
+    async def wait() -> str:
+        """Wait for ever."""
+        entered.set()
+        await asyncio.Event().wait()
+        return ""
+
+    agent = ToolCallAgent(
+        settings=settings, llm=ScriptedModel([[call("wait"), call("wait")], "done"]), available_tools=[wait]
+    )
+    run = asyncio.create_task(agent.run("go"))
+    await entered.wait()
+    agent.steer("leave it")
+    agent.cancel()
+    assert (await run).status is Status.CANCELLED
+    waited = asyncio.create_task(agent.run())
+    entered.clear()
+    await entered.wait()  # the second call had never begun
+    agent.cancel()
+    await waited
+    assert said(agent) == ["go"]
+    assert (await agent.run()).output == "done"
+    assert roles(agent.messages) == "user assistant tool tool user assistant"
 
 
 @pytest.mark.parametrize("user_after_tool", [True, False])

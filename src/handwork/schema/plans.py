@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass as validated
 
-from handwork.schema.values import JSON, STRICT, scrub
+from handwork.schema.values import JSON, scrub
 
 OWN_PLAN = "agent://plan"
 """The resource that stands for an agent's own plan: writing it touches nothing but the agent's memory, so nobody is asked."""
@@ -50,7 +50,7 @@ _MARKS = {
 }
 
 
-@validated(frozen=True, slots=True, config=STRICT)
+@dataclass(frozen=True, slots=True)
 class PlanStep:
     """One step: what is to be done, how far it is, and notes about it."""
 
@@ -59,7 +59,7 @@ class PlanStep:
     notes: str = ""
 
 
-@validated(frozen=True, slots=True, config=STRICT)
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A plan of several steps; frozen: a change makes another one. `str(plan)` is its text form."""
 
@@ -103,7 +103,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, JSON]:
         """The plan as JSON: plan_id, title, steps of text, status, notes."""
-        dumped: dict[str, JSON] = _plans.dump_python(self, mode="json")
+        dumped: dict[str, JSON] = _plans().dump_python(self, mode="json")
         return dumped
 
     @classmethod
@@ -113,7 +113,7 @@ class Plan:
         if not isinstance(found, Mapping):
             return None
         try:
-            return _plans.validate_python(found)
+            return _plans().validate_python(found)
         except ValidationError:
             return None
 
@@ -137,7 +137,12 @@ _COUNTED = (
     PlanStepStatus.BLOCKED,
     PlanStepStatus.NOT_STARTED,
 )
-_plans = TypeAdapter(Plan)
+
+
+@cache
+def _plans() -> TypeAdapter[Plan]:
+    """Built at the first use: most programs never make a plan."""
+    return TypeAdapter(Plan)
 
 
 def _line(text: str) -> str:
