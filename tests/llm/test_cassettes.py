@@ -1,30 +1,50 @@
-"""Recorded traffic of real providers, replayed: we send what was recorded, and read what came."""
+"""Recorded traffic of real providers, and small recordings of our own: we send what was sent, and read what came."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
-from collections.abc import Iterator
-from dataclasses import replace
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from handwork.config import LLMSettings
-from handwork.errors import BadRequestError, HandworkError, ModelError, ModelNotFoundError, RateLimitError
+from handwork.errors import (
+    BadRequestError,
+    HandworkError,
+    ModelError,
+    ModelNotFoundError,
+    OverloadedError,
+    RateLimitError,
+)
+from handwork.llm.anthropic_encoder import MessagesEncoder
+from handwork.llm.anthropic_models import messages_options
+from handwork.llm.anthropic_stream import MessageStream
 from handwork.llm.asking import close_model, reply_of
 from handwork.llm.build import build_model
 from handwork.llm.chat_stream import ChatStream
-from handwork.llm.chat_thinking import ThinkingParts
-from handwork.llm.llm import to_message
 from handwork.llm.openai_chat import ChatEncoder
-from handwork.llm.providers import PROVIDERS, options_for
-from handwork.schema import Message, Reply, Request, TextDelta, ThinkingDelta, ToolChoice
+from handwork.llm.prices import Prices
+from handwork.llm.providers import CUSTOM, PROVIDERS, options_for
+from handwork.llm.wire import Decoder, Encoder
+from handwork.schema import Message, Reply, Request, TextDelta, ThinkingDelta
+from tests.support.cassettes import (
+    SHARED,
+    Exchange,
+    Said,
+    chat_request,
+    chat_said,
+    differences,
+    exchanges,
+    messages_request,
+    messages_said,
+    recordings,
+    structure,
+)
+from tests.support.fault_server import Answer, FaultServer
 
-CASSETTES = Path(__file__).parents[3] / "shared" / "cassettes"
+CHAT, ANTHROPIC = ("openai-chat", "groq", "mistral"), ("anthropic",)
+ALL = recordings(*CHAT, *ANTHROPIC)
 FAILURES: dict[str, dict[int, type[HandworkError]]] = {
     "error-404": {0: ModelNotFoundError},
     "error-400": {0: BadRequestError},
@@ -32,10 +52,23 @@ FAILURES: dict[str, dict[int, type[HandworkError]]] = {
     "error-in-stream": {0: BadRequestError},
     "error-in-stream-tool": {0: BadRequestError},
     "error-400-tool": {0: BadRequestError},
+    "error-529": {0: OverloadedError},
+    "overloaded-in-stream": {0: OverloadedError},
 }
-OURS = "stream,stream_options,n,temperature,top_p,max_tokens,max_completion_tokens"
-NOT_SENT = "tools,tools.*,response_format,reasoning,prompt_cache_key,prompt_cache_options"
-"""Differences that are meant: we always stream and sort the tools; some settings of the recording are none of ours."""
+OTHERWISE = {
+    "openai-chat/image-url": {"messages.3.content": "an image by its address; ours are sent as data"},
+    "openai-chat/images-base64": {"messages.3.content": "two parts with text each, and an image by its address"},
+    "openai-chat/json-schema": {"response_format": "no output schemas on this wire yet"},
+    "openai-chat/prompt-cache": {"messages.0.content": "two parts of text; a message of ours has one"},
+    "openai-chat/reasoning-stream-openrouter": {"reasoning": "a setting that we do not have"},
+    "openai-chat/tool-no-id": {
+        "messages.1.extra_content": "we give the signature of a thought back, which the recorder lost"
+    },
+    "anthropic/image-url": {"messages.0.content": "an image by its address; ours are sent as data"},
+    "anthropic/stop-sequence": {"stop_sequences": "a setting that we do not have"},
+    "anthropic/tool-stream": {"tools": "the provider's own tool search; what came of it is sent back all the same"},
+}
+"""All that we send otherwise than it was recorded, and why. Every answer is read."""
 NAMES = {
     "api.openai.com": "openai",
     "openrouter.ai": "openrouter",
@@ -43,171 +76,212 @@ NAMES = {
     "api.groq.com": "groq",
     "generativelanguage.googleapis.com": "google",
     "api.mistral.ai": "mistral",
+    "api.anthropic.com": "anthropic",
 }
 
 
-def cassettes() -> list[Path]:
-    data = CASSETTES / "data"
-    return sorted([*data.glob("openai-chat/*.yaml"), *data.glob("groq/*.yaml"), *data.glob("mistral/*.yaml")])
+def name_of(path: Path) -> str:
+    own = "own/" if path.suffix == ".json" else ""
+    return f"{own}{path.parent.name}/{path.stem}"
 
 
-def load(path: Path) -> list[dict[str, Any]]:
-    yaml = importlib.import_module("yaml")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    recorded: list[dict[str, Any]] = yaml.load(path.read_bytes(), loader)["interactions"]
-    return recorded
+every = pytest.mark.parametrize("path", ALL, ids=name_of)
 
 
-@pytest.fixture(scope="session")
-def replay() -> Any:
-    spec = importlib.util.spec_from_file_location("replay", CASSETTES / "replay.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-
-    class Quick(ThreadingHTTPServer):
-        """Notices its shutdown at once and not after half a second."""
-
-        def serve_forever(self, poll_interval: float = 0.01) -> None:
-            super().serve_forever(poll_interval)
-
-    vars(module)["ThreadingHTTPServer"] = Quick
-    return module.Replay
+def is_anthropic(path: Path) -> bool:
+    return path.parent.name in ANTHROPIC
 
 
-def message_of(recorded: dict[str, Any]) -> Message:
-    """A recorded message as ours; its reasoning as we would have read it."""
-    content = recorded.get("content")
-    if isinstance(content, list):
-        content = [part for part in content if not str(part.get("image_url", "")).startswith("{'url': 'http")]
-    thinking = ThinkingParts()
-    thinking.add(recorded)
-    return replace(to_message(recorded | {"content": content}), thinking=thinking.finish())
+def encoder_of(path: Path, exchange: Exchange) -> Encoder:
+    asked = exchange.asked
+    if is_anthropic(path):
+        thinking = (asked.get("thinking") or {}).get("budget_tokens")
+        return MessagesEncoder(messages_options(asked["model"], 4096, None, thinking))
+    provider = PROVIDERS.get(NAMES.get(exchange.uri.split("/")[2], ""), CUSTOM)
+    return ChatEncoder(options_for(provider, asked["model"], None, None))
 
 
-def request_of(recorded: dict[str, Any]) -> Request:
-    return Request(
-        [message_of(message) for message in recorded["messages"]],
-        tools=tuple(recorded.get("tools", ())),
-        tool_choice=ToolChoice(recorded.get("tool_choice", "auto")),
-    )
+def decoder_of(path: Path) -> Decoder:
+    return MessageStream() if is_anthropic(path) else ChatStream()
 
 
-def expected_of(response: dict[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
-    """(text, thinking, calls) of a recorded answer, read the plainest way."""
-    body = response.get("parsed_body")
-    if body is not None:
-        messages = [body["choices"][0]["message"]]
-    else:
-        lines = [line[6:] for line in response["body"]["string"].splitlines() if line.startswith("data: {")]
-        messages = [chunk["choices"][0]["delta"] for line in lines if (chunk := json.loads(line)).get("choices")]
-    text, thinking = "", ""
-    calls: dict[int, list[str]] = {}
-    for message in messages:
-        content = message.get("content") or ""
-        parts: list[dict[str, Any]] = content if isinstance(content, list) else [{"text": content}]
-        for part in parts:
-            text += part.get("text", "")
-            thinking += "".join(inner["text"] for inner in part.get("thinking", ()))
-        thinking += message.get("reasoning_content") or message.get("reasoning") or ""
-        for place, call in enumerate(message.get("tool_calls") or ()):
-            slot = calls.setdefault(call.get("index", place), ["", ""])
-            slot[0] += call["function"].get("name") or ""
-            slot[1] += call["function"].get("arguments") or ""
-    return text, thinking, [(name, arguments) for name, arguments in calls.values()]
+def said_of(path: Path, exchange: Exchange) -> Said:
+    return (messages_said if is_anthropic(path) else chat_said)(exchange.events)
 
 
-def settings_for(uri: str, model: str, url: str) -> LLMSettings:
-    host = uri.split("/")[2]
-    path = uri.split(host)[1].split("?")[0].split("#")[0].removesuffix("/chat/completions")
-    name = f"{NAMES[host]}:{model}" if host in NAMES else model
-    return LLMSettings(model=name, base_url=url + path, api_key="any-key-1234", retries=0)
+def said_by(reply: Reply) -> Said:
+    calls = [(call.function.name, json.loads(call.function.arguments)) for call in reply.tool_calls]
+    thinking = "".join(part.text for part in reply.thinking)
+    usage = reply.usage
+    assert usage is not None
+    return Said(reply.content or "", thinking, calls, reply.finish_reason, usage.input, usage.output, usage.cached)
 
 
-def ignored(interactions: list[dict[str, Any]]) -> Iterator[str]:
-    """Where the recording holds what our messages cannot: addresses of images, cache marks, another client's own ids."""
-    yield from (OURS, NOT_SENT)
-    for interaction in interactions:
-        for place, message in enumerate(interaction["request"]["parsed_body"]["messages"]):
-            content = message.get("content")
-            if isinstance(content, list) and ("http" in str(content) or "cache" in str(content)):
-                yield f"messages.{place}.content*"
-            if message["role"] == "developer":  # OpenAI's later name of system
-                yield f"messages.{place}.role"
-            if message["role"] == "assistant" and not message.get("reasoning_content"):
-                yield f"messages.{place}.reasoning_content"
+def fails(path: Path, number: int) -> type[HandworkError] | None:
+    return FAILURES.get(path.stem, {}).get(number)
 
 
-@pytest.mark.parametrize("chunk", [97, 65536])
-@pytest.mark.parametrize("path", cassettes(), ids=lambda path: f"{path.parent.name}-{path.stem}")
-async def test_recorded_traffic_is_sent_and_read_as_it_was(path: Path, chunk: int, replay: Any) -> None:
-    interactions = load(path)
-    with replay(path, chunk=chunk, ignore=",".join(ignored(interactions))) as server:
-        for number, interaction in enumerate(interactions):
-            recorded, response = interaction["request"], interaction["response"]
-            model = build_model(settings_for(recorded["uri"], recorded["parsed_body"]["model"], server.url), {})
-            request = request_of(recorded["parsed_body"])
-            failure = FAILURES.get(path.stem, {}).get(number)
-            if failure:
+def read(path: Path, exchange: Exchange, size: int = 1 << 20) -> Reply:
+    decoder = decoder_of(path)
+    for at in range(0, len(exchange.body), size):
+        decoder.feed(exchange.body[at : at + size])
+    return decoder.finish()
+
+
+@pytest.mark.parametrize("size", [1, 7, 97, 1 << 20])
+@every
+def test_recorded_answers_are_read_in_pieces_of_any_size(path: Path, size: int) -> None:
+    for number, exchange in enumerate(exchanges(path)):
+        if exchange.status != 200:
+            continue
+        if failure := fails(path, number):
+            with pytest.raises(failure):
+                read(path, exchange, size)
+        else:
+            assert said_by(read(path, exchange, size)) == said_of(path, exchange)
+
+
+@every
+def test_recorded_requests_are_sent_as_they_were_with_what_we_read_of_the_answers_before(path: Path) -> None:
+    replies: list[Message] = []
+    for number, exchange in enumerate(exchanges(path)):
+        request = (messages_request if is_anthropic(path) else chat_request)(exchange.asked, replies)
+        sent = json.loads(encoder_of(path, exchange).encode(request).data)
+        found = set(differences(structure(exchange.asked), structure(sent)))
+        assert found <= set(OTHERWISE.get(name_of(path), {}))
+        if exchange.status == 200 and not fails(path, number):
+            replies.append(read(path, exchange).to_message())
+
+
+def test_what_is_sent_otherwise_is_named_as_long_as_it_is() -> None:
+    """No reason outlives its case."""
+    for name, reasons in OTHERWISE.items():
+        path = next((path for path in ALL if name_of(path) == name), None)
+        if path is None:
+            continue  # the shared recordings are not here
+        found: set[str] = set()
+        replies: list[Message] = []
+        for exchange in exchanges(path):
+            request = (messages_request if is_anthropic(path) else chat_request)(exchange.asked, replies)
+            sent = json.loads(encoder_of(path, exchange).encode(request).data)
+            found |= set(differences(structure(exchange.asked), structure(sent)))
+            replies.append(read(path, exchange).to_message())
+        assert found == set(reasons)
+
+
+def served(exchange: Exchange, size: int) -> Answer:
+    kind = "application/json" if len(exchange.events) == 1 else "text/event-stream"
+    pieces = [exchange.body[at : at + size] for at in range(0, len(exchange.body), size)]
+    return Answer(pieces, exchange.status, {"content-type": kind})
+
+
+def settings_for(exchange: Exchange, url: str) -> LLMSettings:
+    host = exchange.uri.split("/")[2]
+    path = exchange.uri.split(host)[1].split("?")[0].split("#")[0].removesuffix("/chat/completions")
+    name = f"{NAMES[host]}:{exchange.asked['model']}" if host in NAMES else exchange.asked["model"]
+    thinking = (exchange.asked.get("thinking") or {}).get("budget_tokens")
+    return LLMSettings(model=name, base_url=url + path, api_key="any-key-1234", retries=0, thinking=thinking)
+
+
+@every
+async def test_recorded_traffic_goes_over_http_and_failures_are_typed(path: Path) -> None:
+    recorded = exchanges(path)
+    replies: list[Message] = []
+    async with FaultServer([served(exchange, 97) for exchange in recorded]) as server:
+        for number, exchange in enumerate(recorded):
+            model = build_model(settings_for(exchange, server.url.removesuffix("/v1")), {})
+            request = (messages_request if is_anthropic(path) else chat_request)(exchange.asked, replies)
+            if failure := fails(path, number):
                 with pytest.raises(failure) as caught:
                     await reply_of(model, request)
                 assert type(caught.value) is failure
                 assert isinstance(caught.value, ModelError)
             else:
-                await check(model, request, response)
+                items: list[Any] = [item async for item in model.stream(request)]
+                replies.append(items[-1].to_message())
+                check_items(items, said_of(path, exchange))
             await close_model(model)
-    assert list(server.problems()) == []
+    for exchange, received in zip(recorded, server.requests, strict=True):
+        assert received.path.split("?")[0] == "/" + exchange.uri.split("/", 3)[3].split("?")[0].split("#")[0]
+        found = set(differences(structure(exchange.asked), structure(received.json)))
+        assert found <= set(OTHERWISE.get(name_of(path), {}))
 
 
-async def check(model: Any, request: Request, response: dict[str, Any]) -> None:
-    items = [item async for item in model.stream(request)]
-    text, thinking, calls = expected_of(response)
-    reply = items[-1]
-    assert isinstance(reply, Reply)
-    assert (reply.content or "") == text
-    assert [(call.function.name, call.function.arguments) for call in reply.tool_calls] == calls
-    if thinking and reply.thinking and len(reply.thinking) == 1:
-        assert reply.thinking[0].text == thinking
-    assert reply.usage is not None
-    assert reply.usage.input > 0
+def check_items(items: list[Any], said: Said) -> None:
+    assert said_by(items[-1]) == said
     if len(items) > 1:
-        assert "".join(item.text for item in items if isinstance(item, TextDelta)) == text
-        assert "".join(item.text for item in items if isinstance(item, ThinkingDelta)) == thinking
+        assert "".join(item.text for item in items if isinstance(item, TextDelta)) == said.text
+        assert "".join(item.text for item in items if isinstance(item, ThinkingDelta)) == said.thinking
 
 
-def sent_back(response: dict[str, Any], provider: str) -> dict[str, Any]:
+async def test_each_recorded_usage_of_anthropic_has_its_price() -> None:
+    for path in recordings(*ANTHROPIC):
+        for number, exchange in enumerate(exchanges(path)):
+            if exchange.status == 200 and not fails(path, number):
+                usage = read(path, exchange).usage
+                assert usage is not None
+                cost = await Prices(exchange.asked["model"], "https://api.anthropic.com/v1/messages").cost(usage)
+                assert cost is not None
+                assert cost > 0
+
+
+# ---- thinking goes back byte for byte
+
+
+def sent_back(path: Path, number: int, provider: str) -> dict[str, Any]:
     """The recorded answer, read by us and written into the next request."""
-    body = response["parsed_body"] if response.get("parsed_body") else None
-    decoder = ChatStream()
-    decoder.feed(json.dumps(body).encode() if body else response["body"]["string"].encode())
-    request = Request([decoder.finish().to_message()])
-    wire = json.loads(ChatEncoder(options_for(PROVIDERS[provider], "m", None, None)).encode(request).data)
-    message: dict[str, Any] = wire["messages"][0]
+    reply = read(path, exchanges(path)[number]).to_message()
+    encoder: Encoder = MessagesEncoder(messages_options("m", 4096, None, None))
+    if provider != "anthropic":
+        encoder = ChatEncoder(options_for(PROVIDERS[provider], "m", None, None))
+    request = Request([Message.user_message("x"), reply])
+    message: dict[str, Any] = json.loads(encoder.encode(request).data)["messages"][1]
     return message
 
 
+shared = pytest.mark.skipif(not SHARED.exists(), reason="the shared recordings are not beside this checkout")
+
+
+@shared
 def test_reasoning_content_goes_back_byte_for_byte() -> None:
     for name in ("reasoning-stream-deepseek", "reasoning-tools-deepseek"):
-        for interaction in load(CASSETTES / "data" / "openai-chat" / f"{name}.yaml"):
-            response = interaction["response"]
-            assert sent_back(response, "deepseek")["reasoning_content"] == expected_of(response)[1]
-            assert "reasoning_content" not in sent_back(response, "openai")
+        path = SHARED / "openai-chat" / f"{name}.yaml"
+        for number, exchange in enumerate(exchanges(path)):
+            assert sent_back(path, number, "deepseek")["reasoning_content"] == chat_said(exchange.events).thinking
+            assert "reasoning_content" not in sent_back(path, number, "openai")
+            assert "thinking" not in json.dumps(sent_back(path, number, "anthropic"))
 
 
+@shared
 def test_reasoning_details_go_back_byte_for_byte() -> None:
-    whole = load(CASSETTES / "data" / "openai-chat" / "reasoning-two-turns-openrouter.yaml")[1]["response"]
-    message = whole["parsed_body"]["choices"][0]["message"]
-    assert sent_back(whole, "openrouter")["reasoning_details"] == message["reasoning_details"]
-    streamed = load(CASSETTES / "data" / "openai-chat" / "reasoning-stream-openrouter.yaml")[0]["response"]
-    (detail,) = sent_back(streamed, "openrouter")["reasoning_details"]
-    assert detail["text"] == expected_of(streamed)[1]
-    assert detail["signature"] in streamed["body"]["string"]
+    path = SHARED / "openai-chat" / "reasoning-two-turns-openrouter.yaml"
+    (event,) = exchanges(path)[1].events
+    details = event["choices"][0]["message"]["reasoning_details"]
+    assert sent_back(path, 1, "openrouter")["reasoning_details"] == details
+    path = SHARED / "openai-chat" / "reasoning-stream-openrouter.yaml"
+    streamed = exchanges(path)[0]
+    (detail,) = sent_back(path, 0, "openrouter")["reasoning_details"]
+    assert detail["text"] == chat_said(streamed.events).thinking
+    assert detail["signature"] in streamed.body.decode()
     assert len(detail["signature"]) > 100
     assert (detail["type"], detail["format"], detail["index"]) == ("reasoning.text", "anthropic-claude-v1", 0)
 
 
+@shared
 def test_signatures_of_thoughts_go_back_byte_for_byte() -> None:
-    response = load(CASSETTES / "data" / "openai-chat" / "tool-no-id.yaml")[0]["response"]
-    message = response["parsed_body"]["choices"][0]["message"]
-    assert sent_back(response, "google")["extra_content"] == message["extra_content"]
+    path = SHARED / "openai-chat" / "tool-no-id.yaml"
+    (event,) = exchanges(path)[0].events
+    assert sent_back(path, 0, "google")["extra_content"] == event["choices"][0]["message"]["extra_content"]
+
+
+@shared
+def test_thinking_blocks_go_back_byte_for_byte_redacted_ones_too() -> None:
+    for name, kinds in (("thinking-stream", {"thinking"}), ("thinking-redacted-stream", {"redacted_thinking"})):
+        path = SHARED / "anthropic" / f"{name}.yaml"
+        body = exchanges(path)[0].body.decode()
+        blocks = [block for block in sent_back(path, 0, "anthropic")["content"] if block["type"] != "text"]
+        assert {block["type"] for block in blocks} == kinds
+        for block in blocks:
+            assert len(kept := block.get("signature") or block["data"]) > 100
+            assert kept in body
+        assert "thinking" not in json.dumps(sent_back(path, 0, "openrouter"))
