@@ -9,6 +9,8 @@ import pytest
 from tests.cli.command import handwork
 from tests.cli.terminal import Terminal
 
+from handwork.config.keys import KeyStore
+
 CONFIG = """
 [llm]
 model = "openai:some-model"
@@ -82,6 +84,19 @@ async def test_a_key_in_the_provider_s_own_variable_is_shown_where_it_is_used(ho
         *("config", "show"), cwd=tmp_path, OPENAI_API_KEY=key, HANDWORK_MODEL=model, HANDWORK_BASE_URL=address
     )
     assert "9999" not in elsewhere.out
+
+
+async def test_a_key_that_setup_stored_is_shown_where_it_is_used(home: Path, tmp_path: Path) -> None:
+    KeyStore(home).set("mistral", "abcdefghijklmnopqrst7777", base_url="https://api.mistral.ai/v1")
+    ended = await handwork("config", "show", cwd=tmp_path, HANDWORK_MODEL="mistral:m")
+    rows = [" ".join(line.split()) for line in ended.out.splitlines()]
+    assert "* api_key …7777 stored by handwork setup" in rows
+    (home / "keys.json").write_text("{")
+    damaged = await handwork("config", "show", cwd=tmp_path, HANDWORK_MODEL="mistral:m")
+    assert damaged.code == 0
+    assert "keys.json" in damaged.out
+    other = await handwork("config", "show", cwd=tmp_path, HANDWORK_MODEL="openai:m")
+    assert "7777" not in other.out
 
 
 async def test_without_any_configuration_it_says_that_all_are_defaults(home: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from handwork.config import load_settings
 from tests.config.places import Places
 
 
@@ -88,3 +89,13 @@ def test_all_files_of_a_workspace_are_told_in_one_notice(places: Places) -> None
     assert all(str(file) in notice for file in files)
     assert notice.endswith(f"--config {files[0]}")
     assert files[0] not in places.configuration(files[0]).unread
+
+
+def test_a_current_folder_that_is_gone_stops_nobody(
+    places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert load_settings(environ={"HANDWORK_HOME": str(places.home)}).notices == ()

@@ -152,6 +152,11 @@ def test_a_key_from_a_variable_is_looked_up_and_one_that_is_not_set_stops_nobody
         ("[browser]\nheadless = 1", ("line 2", "[browser] headless", "boolean")),
         ("[daytona]\nvnc_passwort = 'x'", ("line 2", "did you mean VNC_password?")),
         ('[llm]\n"mod\\u0065l" = 1', ("line 2", "[llm] model", "string")),
+        ("[llm]\nmax_tokens = {}", ("line 2", "[llm] max_tokens", "integer")),
+        ('[llm.model]\nname = "x"', ("line 1", "[llm] model", "string")),
+        ("[[llm.swe]]", ("line 1", "[llm] swe")),
+        ("[llm]\nmodel = 1979-05-27", ("line 2", "llm.model is a date or time", "quotes")),
+        ("[search]\nfallback_engines = [\n07:32:00]", ("line 3", "is a date or time")),
         ("[llm]\nthinking = 1.5", ("line 2", "[llm] thinking is wrong")),
     ],
 )

@@ -142,3 +142,17 @@ def test_a_file_without_servers_is_fine(places: Places) -> None:
         places.write("mcp.json", text)
         assert places.load().mcp.servers == {}
         assert places.load().notices == ()
+
+
+@pytest.mark.parametrize("escape", ["\\ud83d", "\\udE00", "\\ud83dx\\ude00"])
+def test_half_a_character_is_named_and_a_whole_one_is_read(places: Places, escape: str) -> None:
+    places.write("mcp.json", f'{{"mcpServers": {{"\\ud83d\\ude00": {{\n"command": "{escape}"}}}}}}')
+    assert "line 2: \\ud" in (told := places.complaint())
+    assert "half of a character" in told
+    places.write("mcp.json", '{"mcpServers": {"\\ud83d\\ude00": {"command": "\\ud83d\\ude00"}}}')
+    assert places.load().mcp.servers["\U0001f600"].command == "\U0001f600"
+
+
+def test_a_server_that_is_switched_off_is_missed_by_nobody(places: Places) -> None:
+    places.write("mcp.json", '{"mcpServers": {"off": {"command": "x", "disabled": true}}}')
+    assert places.load().notices == ()

@@ -168,7 +168,7 @@ def test_a_user_who_names_the_host_on_the_command_line_gets_it_and_is_told(place
     file = places.write("config.toml", "[sandbox]\nuse_sandbox = true")
     settings = places.load(file, sandbox={"backend": "host"})
     assert settings.sandbox.backend == "host"
-    assert settings.notices == ("[sandbox] use_sandbox = true does not hold: --backend says host",)
+    assert settings.notices == ("[sandbox] use_sandbox = true does not hold: --sandbox says host",)
 
 
 def test_use_sandbox_false_means_auto_and_never_the_host(places: Places) -> None:

@@ -19,6 +19,7 @@ from handwork.config.masking import masked, shown
 from handwork.config.providers import find_provider, provider_name
 from handwork.config.settings import LLMSettings, Settings
 from handwork.config.table import SettingsTable, holds_named, inner_table
+from handwork.errors import ConfigError
 
 _LEAST_VALUE, _WIDEST_VALUE = 16, 40
 
@@ -124,15 +125,21 @@ def _from_variable(written: Any, value: Any) -> str:
 
 
 def _with_found_key(row: Row, llm: LLMSettings, settings: Settings) -> Row:
-    """The row of an API key that is not configured, with the provider's own variable, where that is used."""
+    """The row of an API key that is not configured, with the one that is used all the same: the provider's own variable, or
+    what `handwork setup` stored."""
     provider = find_provider(provider_name(llm.model, llm.base_url, llm.api_type))
-    if row.key != "api_key" or row.value or provider is None:
+    address = llm.base_url or (provider.address(settings.environ) if provider else "")
+    if row.key != "api_key" or row.value or not address:
         return row
-    found = provider_key(provider, llm.base_url or provider.address(settings.environ), settings.environ)
-    if found is None or not found.key:
-        return row
-    variable = next(name for name in provider.key_variables if settings.environ.get(name, "").strip())
-    return Row(row.key, masked(found.key), None, True, variable)
+    found = provider_key(provider, address, settings.environ) if provider else None
+    if provider and found and found.key:
+        variable = next(name for name in provider.key_variables if settings.environ.get(name, "").strip())
+        return Row(row.key, masked(found.key), None, True, variable)
+    try:
+        stored = next((entry for entry in settings.keys.entries() if entry.fits(address)), None)
+    except ConfigError as error:
+        return Row(row.key, row.value, None, False, error.what)
+    return Row(row.key, masked(stored.key) or "…", None, True, "stored by handwork setup") if stored else row
 
 
 # ---- how it is shown

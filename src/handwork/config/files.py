@@ -7,11 +7,12 @@ import re
 import stat
 import tomllib
 from collections.abc import Mapping
+from datetime import date, time
 from pathlib import Path
 from typing import Any, Literal
 
 from handwork.config.key_lines import DEEPEST, KeyLines
-from handwork.config.layers import Layer
+from handwork.config.layers import KeyPath, Layer
 from handwork.errors import ConfigError
 
 _LARGEST = 1_000_000
@@ -80,7 +81,18 @@ def _parsed(text: str, file: Path, lines: KeyLines) -> dict[str, Any]:
         raise too_much(text, file, lines, error) from None
     if too_deep(data):
         raise too_much(text, file, lines, RecursionError())
+    if found := _date_in(data, ()):
+        at = f"{file}, line {lines.line(found)}"
+        raise ConfigError(f"{at}: {'.'.join(found)} is a date or time, and no setting is", hint="put a text in quotes")
     return data
+
+
+def _date_in(value: object, path: KeyPath) -> KeyPath | None:
+    """Where a date or time stands, which would be taken for a text otherwise."""
+    if isinstance(value, date | time):
+        return path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return next((found for name, each in inner if (found := _date_in(each, (*path, str(name))))), None)
 
 
 def _no_toml(text: str, file: Path, lines: KeyLines, error: str) -> ConfigError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from handwork.config.settings import (
     Settings,
     StoreSettings,
 )
-from handwork.config.table import SettingsTable, holds_named, inner_table, takes_table
+from handwork.config.table import SettingsTable, holds_named, inner_table
 from handwork.config.tool_tables import BrowserSettings, DaytonaSettings, RunflowSettings, SearchSettings
 from handwork.config.unused import container_notice, without_effect
 from handwork.config.variables import environment_layer, variables_without_effect, with_variables
@@ -42,6 +43,10 @@ TABLES: Mapping[str, type[SettingsTable]] = {
 }
 SETUP = "setup.toml"
 """What `handwork setup` wrote into the user's configuration folder: under every file that the user wrote."""
+_NAMED_LIKE_A_KEY = {"vision"}
+"""A table [llm.<name>] of such a name is meant for a model; of any other key's name, it is a wrong value."""
+_OPTIONS: Mapping[KeyPath, str] = {("sandbox", "backend"): "--sandbox", ("sandbox", "network"): "--net"}
+"""Options that are not called like their keys."""
 _USERS_OWN = ("config.toml", "handwork.toml")
 _SERVERS = "mcp.json"
 _OF_A_WORKSPACE = ("handwork.toml", "config/config.toml", _SERVERS, f"config/{_SERVERS}")
@@ -106,9 +111,9 @@ def load_configuration(
         layer, passed = servers_layer(servers)
         merged.add(layer)
     merged.add(environment_layer(environ, TABLES))
-    merged.add(Layer("command line", overrides or {}, lambda path: f"--{path[-1].replace('_', '-')}"))
+    merged.add(Layer("command line", overrides or {}, _option))
     unread = {path: f"{taken} was taken" for path in own if path != taken}
-    foreign = _of_the_workspace(workspace or Path.cwd(), merged.layers)
+    foreign = _of_the_workspace(workspace, merged.layers)
     notices = [
         *variables_without_effect(environ, TABLES),
         *_not_read(foreign),
@@ -169,7 +174,7 @@ class _Merged:
         named = {
             name: value
             for name, value in table.items()
-            if isinstance(value, Mapping) and not (name in fields and takes_table(fields[name]))
+            if isinstance(value, Mapping) and (name not in fields or name in _NAMED_LIKE_A_KEY)
         }
         own = {name: value for name, value in table.items() if name not in named}
         self.llm.add(
@@ -197,11 +202,21 @@ class _Merged:
                 self.origins[at] = layer.origin(at)
 
 
-def _of_the_workspace(workspace: Path, layers: list[Layer]) -> list[Path]:
+def _option(path: KeyPath) -> str:
+    """The option that sets a key, as it is typed."""
+    return _OPTIONS.get(path) or f"--{path[-1].replace('_', '-')}"
+
+
+def _of_the_workspace(workspace: Path | None, layers: list[Layer]) -> list[Path]:
     """The configuration files that lie in the workspace and were not read."""
     read = [layer.file for layer in layers if layer.file is not None]
-    found = [file for name in _OF_A_WORKSPACE if (file := workspace / name).is_file()]
-    return [file for file in found if not any(each.exists() and file.samefile(each) for each in read)]
+    found = []
+    for name in _OF_A_WORKSPACE:
+        with suppress(OSError, ValueError):  # a folder that may not be entered, or the current one is gone
+            file = (workspace or Path.cwd()) / name
+            if file.is_file() and not any(each.exists() and file.samefile(each) for each in read):
+                found.append(file)
+    return found
 
 
 def _not_read(files: list[Path]) -> Iterator[str]:

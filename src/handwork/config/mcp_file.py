@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from handwork.errors import ConfigError
 
 _OF_OTHERS = {"alwaysAllow", "autoApprove", "description", "disabledTools", "gallery", "name", "tags"}
 """Keys that other programs keep in their mcp.json, and that mean nothing here."""
+_HALF = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
 _FAILED = "Failed to load MCP server config: "
 
 
@@ -75,9 +79,20 @@ def _parsed(text: str, file: Path, lines: KeyLines) -> dict[str, Any]:
         raise too_much(text, file, lines, error) from None
     if too_deep(data):
         raise too_much(text, file, lines, RecursionError())
+    if half := _half_a_character(text, data):
+        raise ConfigError(f"{file}, line {text.count(chr(10), 0, half.start()) + 1}: {half[0]} is half of a character")
     if not isinstance(data, dict):
         raise ConfigError(f'{file}, line 1: this must be an object: {{"mcpServers": {{…}}}}')
     return data
+
+
+def _half_a_character(text: str, data: Any) -> re.Match[str] | None:
+    """The first escape that no other completes to a character, as no text can hold it."""
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return _HALF.search(text)
+    return None
 
 
 class _RepeatedKey(ValueError):

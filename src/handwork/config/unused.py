@@ -20,8 +20,8 @@ def without_effect(settings: Settings, origins: Mapping[KeyPath, Origin]) -> lis
         if path[0] in _FOR_LATER and path[:2] != ("mcp", "servers") and _differs(settings, path):
             found.setdefault(f"[{'.'.join(path[:-1])}]", []).append(path[-1])
     told = [f"{table} {', '.join(keys)}" for table, keys in found.items()]
-    if settings.mcp.servers:
-        told.append(f"the MCP servers {', '.join(settings.mcp.servers)}")
+    if servers := [name for name, server in settings.mcp.servers.items() if not server.disabled]:
+        told.append(f"the MCP servers {', '.join(servers)}")
     return [f"Accepted, but without effect in this version: {'; '.join(told)}"] if told else []
 
 
