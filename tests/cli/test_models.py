@@ -36,7 +36,7 @@ async def test_detect_shows_every_place_in_order_and_which_one_wins(workspace: P
         "1  command line, configuration  none",
         "groq:openai/gpt-oss-120b (GROQ_API_KEY is set)",
         "anthropic:claude-",
-        "2 models, best for an agent: qwen3:8b",
+        "2 models, the best for an agent: qwen3:8b",
         "something answers that is no model server",
         "5  fetched local models         none",
     ):

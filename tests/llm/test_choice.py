@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from handwork.config import Home, LLMSettings, Settings
-from handwork.errors import ConfigError, NoModelError
+from handwork.errors import AuthenticationError, ConfigError, NoModelError
 from handwork.llm.catalog import SMOLLM2_135M
 from handwork.llm.choice import choose, survey
 from handwork.llm.llm import LLM
@@ -235,3 +235,20 @@ async def test_the_environments_key_goes_over_the_stored_one(ollama: FaultServer
     await llm.ask([Message.user_message("x")])
     await llm.aclose()
     assert ollama.requests[-1].headers["authorization"] == "Bearer sk-of-the-environment"
+
+
+@pytest.mark.parametrize(
+    ("environ", "stored", "words"),
+    [({"OPENAI_API_KEY": OPENAI}, False, "check OPENAI_API_KEY"), ({}, True, "run `handwork setup` and paste another")],
+)
+async def test_a_refused_key_is_told_by_where_it_came_from(environ: dict[str, str], stored: bool, words: str) -> None:
+    async with FaultServer(lambda _: error_answer(401, "no")) as server:
+        found = settings(OPENAI_BASE_URL=server.url, **environ)
+        if stored:
+            found.keys.set("openai", OPENAI, base_url=server.url)
+        llm = LLM(settings=found)
+        with pytest.raises(AuthenticationError) as caught:
+            await llm.ask([Message.user_message("x")])
+        await llm.aclose()
+    assert words in caught.value.hint
+    assert "https://platform.openai.com/api-keys" in caught.value.hint

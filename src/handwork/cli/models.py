@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import textwrap
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TextIO
 from handwork.cli.clean import clean_for_terminal, one_line
 from handwork.cli.program import program
 from handwork.cli.progress import download_progress
+from handwork.cli.screen import is_terminal, open_screen
 from handwork.config import Settings, load_settings
 from handwork.errors import ConfigError
 from handwork.llm.build import build_model
@@ -66,12 +68,21 @@ def detect_models(config: Path | None) -> None:
     for number, (title, lines) in enumerate(places, 1):
         for place, line in enumerate(lines or ["none"]):
             head = f"{number}  {title}" if place == 0 else ""
-            print(f"  {head:<31} {one_line(line, 300)}")
+            print(_wrapped(f"  {head:<31} ", one_line(line, 300)))
     winner = found.winner
     if winner is None:
         print(f"→ No model is found. Type: {program()} setup")
     else:
         print(f"→ {one_line(winner.model, 100)} is used: {winner.why}")
+
+
+def _wrapped(head: str, text: str) -> str:
+    """A line with what follows a break below its text: a terminal breaks none, a pipe gets everything in one."""
+    if not is_terminal(sys.stdout):
+        return head + text
+    width = max(open_screen(sys.stdout, spins=False).columns - 1, len(head) + 20)
+    rows = textwrap.wrap(text, width - len(head), break_long_words=False, break_on_hyphens=False)
+    return head + f"\n{' ' * len(head)}".join(rows)
 
 
 def _with_address(candidate: Candidate) -> str:
@@ -80,7 +91,7 @@ def _with_address(candidate: Candidate) -> str:
 
 def _server_line(server: Server) -> str:
     what = {
-        "models": f"{len(server.models)} model{'' if len(server.models) == 1 else 's'}, best for an agent: {server.best or 'none'}",
+        "models": f"{len(server.models)} model{'' if len(server.models) == 1 else 's'}, the best for an agent: {server.best or 'none'}",
         "empty": "runs, and has no model",
         "locked": "answers, and wants a key: `setup` takes one for its address",
         "other": "something answers that is no model server",

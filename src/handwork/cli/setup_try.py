@@ -11,6 +11,7 @@ from handwork.cli.clean import one_line
 from handwork.cli.outcome import complaint
 from handwork.cli.talk import Talk
 from handwork.config import LLMSettings, Settings
+from handwork.config.providers import find_provider
 from handwork.errors import AuthenticationError, HandworkError, ModelNotFoundError
 from handwork.llm.asking import close_model, reply_of
 from handwork.llm.build import build_model
@@ -40,12 +41,23 @@ class Trial:
             try:
                 asyncio.run(self._ask(settings, talk))
             except HandworkError as error:
+                if isinstance(error, AuthenticationError):
+                    error.hint = self._about_key()
                 talk.say(f"✗ {complaint(error)}", "red")
                 if (decided := self._decide(error, talk)) != "again":
                     return decided
                 continue
             talk.say(f"✓ {one_line(self.model, 60)} answered in {time.monotonic() - began:.1f} s.", "green")
             return "good"
+
+    def _about_key(self) -> str:
+        provider = find_provider(self.model.partition(":")[0])
+        where = (
+            f"from {provider.keys_at}"
+            if provider and provider.keys_at and not self.base_url
+            else "from where it was made"
+        )
+        return f"copy the key again {where}, or make a new one there"
 
     async def _ask(self, settings: Settings, talk: Talk) -> None:
         table = LLMSettings(

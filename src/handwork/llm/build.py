@@ -48,12 +48,13 @@ _ANTHROPIC_VERSION = "2023-06-01"
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a model is asked, and the key that goes there."""
+    """Where a model is asked, the key that goes there, and what to do when it is refused ('': nothing special)."""
 
     provider: Provider
     model: str
     base_url: str
     key: str
+    about_key: str = ""
 
 
 def build_model(
@@ -89,8 +90,8 @@ def build_model(
         and not is_loopback(urlsplit(place.base_url).hostname or "")
     ):
         notify("warning", f"The key for {place.base_url} goes over an unencrypted connection (http, not https).")
-    withheld = "" if _with_key(headers) else withheld or _variable_withheld(place, environ, notify)
-    source = Source(place.provider.name, place.model, place.key, tuple(settings.headers.values()), withheld)
+    about_key = place.about_key if _with_key(headers) else withheld or _variable_withheld(place, environ, notify)
+    source = Source(place.provider.name, place.model, place.key, tuple(settings.headers.values()), about_key)
     limits = TimeLimits(idle=settings.idle_timeout, total=settings.timeout)
     transport = Transport(_endpoint(settings, place), headers, source, limits, environ)
     encoder, decoder = _codec(settings, place)
@@ -133,15 +134,20 @@ def _place(settings: LLMSettings, environ: Mapping[str, str], keys: KeyStore | N
         raise ConfigError(f"The provider {provider.name} needs a base URL: set [llm] base_url or --base-url")
     _check_url(base_url)
     own = provider_key(provider, base_url, environ)
-    key = _configured_key(settings, environ) or (own.key if own and own.key else "")
+    key, about = _configured_key(settings, environ), ""
+    if not key and own and own.key:
+        key, about = own.key, f"check {provider.variable(environ)}"
     needed = bool(provider.key_variables and own)
     if not key and keys is not None:
         key = _stored_key(keys, provider, base_url, needed=needed)
+        about = "that is the stored key: run `handwork setup` and paste another" if key else ""
     if not key and needed:
         raise _without_key(provider, model)
     if not key.isascii() or not key.isprintable():
         raise ConfigError(f"The API key for {provider.name} holds characters that no key has; copy it again")
-    return _Place(provider, model, base_url.rstrip("/"), key)
+    if about and provider.keys_at:
+        about += f"; keys are made at {provider.keys_at}"
+    return _Place(provider, model, base_url.rstrip("/"), key, about)
 
 
 def _stored_key(keys: KeyStore, provider: Provider, base_url: str, *, needed: bool) -> str:

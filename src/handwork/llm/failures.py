@@ -118,21 +118,21 @@ _SECRET = re.compile(r"\b(sk|gsk|xai|pk|rk|key|AIza)[-_]?[A-Za-z0-9_-]{16,}|(?<=
 class Source:
     """Whose answer it is: names for the message, and what must never be in it (the key, the values of configured headers).
 
-    `withheld` says which key there was that did not go there; '' for none.
+    `about_key` is what to do when the key is refused: where it came from, or which one did not go there; '' for the usual words.
     """
 
     provider: str = ""
     model: str = ""
     key: str = field(default="", repr=False)
     headers: tuple[str, ...] = field(default=(), repr=False)
-    withheld: str = ""
+    about_key: str = ""
 
     def error(
         self, kind: type[_E], message: str, hint: str = "", *, status: int | None = None, wait: float | None = None
     ) -> _E:
         """An error of this kind that names provider and model; every model error is made here, and none shows a secret."""
-        if self.withheld and issubclass(kind, AuthenticationError):
-            hint = self.withheld
+        if self.about_key and issubclass(kind, AuthenticationError):
+            hint = self.about_key
         message, hint = self.clean(message), self.clean(hint)
         return kind(message, provider=self.provider, model=self.model, hint=hint, status=status, retry_after=wait)
 
