@@ -20,6 +20,10 @@ def main() -> int:
         except OSError:
             pass  # nothing came out: the command line writes it again, and says what is wrong
     try:
+        if shell := os.environ.get("_HANDWORK_COMPLETE"):
+            from handwork.cli.completion import print_completions
+
+            return print_completions(shell, sys.argv[1:])
         from handwork.cli.broken import missing_part, two_lines, unsupported_system
 
         if (told := unsupported_system(sys.platform)) and not {"--help", "-h", "--version", "-V"} & {*sys.argv[1:]}:

@@ -1,4 +1,4 @@
-"""Role names and where their classes are; imports no role."""
+"""Finds the class of a role by its name; imports no role before."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from handwork.agent.base import BaseAgent
+from handwork.agent.names import ROLES
 from handwork.errors import ConfigError
-
-ROLES = {
-    "toolcall": "handwork.agent.toolcall:ToolCallAgent",
-    "manus": "handwork.agent.manus:Manus",
-    "swe": "handwork.agent.swe:SWEAgent",
-}
 
 
 def load_role(name: str) -> type[BaseAgent]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from handwork.cli import completion_scripts
 from handwork.cli.broken import missing_part
 from handwork.cli.commands import config, doctor, models, running, sessions, setup
 from handwork.cli.output import OutputFailed, flush_streams, guarded_streams, silence_stdout
@@ -25,6 +26,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 
+_COMPLETION = ("--install-completion", "--show-completion")
+"""Answered before anything is routed: a shell's name may stand behind them, or not."""
+
 
 def run_command_line(arguments: list[str]) -> int:
     """Run one command; returns the exit code (CONTRACT H). Everything that goes wrong is said on standard error."""
@@ -39,6 +43,8 @@ def run_command_line(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     try:
+        if arguments and arguments[0].partition("=")[0] in _COMPLETION:
+            return completion_scripts.answer(arguments)
         command = typer.main.get_command(app)
         at_terminal = is_terminal(sys.stdin) and is_terminal(sys.stdout)
         if not arguments and not is_terminal(sys.stdin):
@@ -55,7 +61,7 @@ def _run(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # the top of the command line: a bug is shown whole, but nothing in it acts on the terminal
+    except Exception as error:  # the top of the command line: a bug is shown whole, but acts not on the terminal
         if isinstance(error, ImportError) and (told := missing_part(error)):
             return _complain(ConfigError(told[0], hint=told[1]), 2)
         return _complain(RuntimeError(f"this is a bug in Handwork.\n{traceback.format_exc()}"), 1)
@@ -82,6 +88,13 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version and end.")
     ] = False,
+    install_completion: Annotated[
+        str | None,
+        typer.Option("--install-completion", metavar="[SHELL]", help="Complete words in your shell: bash, zsh, fish."),
+    ] = None,
+    show_completion: Annotated[
+        str | None, typer.Option("--show-completion", metavar="[SHELL]", help="Print what that would install.")
+    ] = None,
 ) -> None: ...
 
 

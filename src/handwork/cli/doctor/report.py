@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from handwork import __version__
-from handwork.agent.roles import ROLES
+from handwork.agent.names import ROLES
 from handwork.cli.doctor.finding import Finding, Ground
 from handwork.cli.doctor.installation import installed_by, requirements
 from handwork.cli.doctor.redact import HIDDEN, Redactor
