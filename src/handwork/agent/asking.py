@@ -14,6 +14,7 @@ from handwork.errors import BrokenStreamError, TokenLimitExceeded
 from handwork.llm.asking import goes_to
 from handwork.llm.base import Model
 from handwork.llm.tokens import TokenMeter
+from handwork.llm.written_calls import with_written_calls
 
 
 class Asker:
@@ -59,7 +60,18 @@ class Asker:
         if reply.cost_usd is None and run.session.budget.usd is not None and not self._told:
             self._told = True
             run.notice("warning", f"No price is known for {model.name}: the budget in USD cannot be held.")
-        return reply
+        return self._read(run, reply, request)
+
+    def _read(self, run: Run, reply: sc.Reply, request: sc.Request) -> sc.Reply:
+        """The reply, and of one that wrote its calls as text, the calls."""
+        read = with_written_calls(reply, request)
+        if read is None:
+            return reply
+        if run.session.heard and not self._quiet:
+            run.emit(ev.ReplyDiscarded())  # the text that was shown is no answer
+        names = ", ".join(call.function.name for call in read.tool_calls)
+        run.notice("info", f"The model wrote a call as text; it is read as that call: {names}")
+        return read
 
 
 async def _listen(

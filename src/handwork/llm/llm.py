@@ -16,6 +16,7 @@ from handwork.llm.build import build_model
 from handwork.llm.choice import choose
 from handwork.llm.facts import sees_images
 from handwork.llm.sight import Sight
+from handwork.llm.written_calls import with_written_calls
 from handwork.schema import (
     JSON,
     Function,
@@ -136,7 +137,8 @@ class LLM:
             tool_choice=ToolChoice(tool_choice),
         )
         await self.ready()
-        return await reply_of(self._made(), request)
+        reply = await reply_of(self._made(), request)
+        return with_written_calls(reply, request) or reply
 
     async def aclose(self) -> None:
         """Free the connections; the next request opens them again."""

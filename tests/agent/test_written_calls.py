@@ -1,0 +1,75 @@
+"""Local models that answer in text instead of calls: the run goes on as if they had called (CONTRACT E10)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from handwork.agent.toolcall import ToolCallAgent
+from handwork.config import LLMSettings, Settings
+from handwork.llm.llm import LLM
+from handwork.llm.scripted import ScriptedModel
+from handwork.schema import Message, Role, Status
+from handwork.tool.function import tool
+from handwork.tool.terminate import Terminate
+from tests.agent.conftest import Seen
+from tests.support.strict_server import StrictServer
+
+
+@tool(actions=[])
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def agent_of(settings: Settings, script: Any, **fields: Any) -> ToolCallAgent:
+    fields.setdefault("llm", ScriptedModel(script))
+    return ToolCallAgent(settings=settings, available_tools=[add, Terminate], **fields)
+
+
+async def test_a_call_written_as_text_is_run_and_said(settings: Settings, seen: Seen) -> None:
+    text = '```json\n{"name": "add", "arguments": {"a": 40, "b": 2}}\n```'
+    agent = agent_of(settings, [text, text, "42"])
+    result = await agent.run("go", listener=seen)
+    assert (result.status, result.output) == (Status.FINISHED, "42")
+    results = [m for m in agent.messages if m.role is Role.TOOL]
+    assert [m.content for m in results] == ["Observed output of cmd `add` executed:\n42"] * 2
+    assert len({m.tool_call_id for m in results}) == 2
+    told = [event.text for event in seen.of("notice")]
+    assert told == ["The model wrote a call as text; it is read as that call: add"] * 2
+    kinds = seen.types()
+    assert kinds.index("text_delta") < kinds.index("reply_discarded") < kinds.index("tool_call_started")
+
+
+async def test_bad_arguments_of_a_written_call_are_told_like_those_of_any(settings: Settings) -> None:
+    agent = agent_of(settings, ['<tool_call>{"name": "add", "arguments": {"a": "x"}}</tool_call>', "sorry"])
+    await agent.run("go")
+    [result] = [m for m in agent.messages if m.role is Role.TOOL]
+    assert "Invalid arguments for add" in (result.content or "")
+    assert result.is_error
+
+
+async def test_an_answer_in_json_stays_an_answer(settings: Settings) -> None:
+    answer = '{"name": "add", "version": 2}'
+    result = await agent_of(settings, [answer]).run("Which tool would you take? Answer in JSON.")
+    assert (result.status, result.output) == (Status.FINISHED, answer)
+
+
+async def test_an_agent_that_may_not_call_gets_its_text(settings: Settings) -> None:
+    text = '{"name": "add", "arguments": {"a": 40, "b": 2}}'
+    result = await agent_of(settings, [text], tool_choices="none").run("go")
+    assert result.output == text
+
+
+async def test_the_next_request_is_valid_and_ask_tool_reads_them_too(settings: Settings, tmp_path: Path) -> None:
+    text = '<think>Sum.</think><tool_call>{"name": "add", "arguments": {"a": 40, "b": 2}}</tool_call>'
+    async with StrictServer([text, "42", text]) as server:
+        wired = settings.model_copy(update={"llm": {"default": LLMSettings(model="m", base_url=server.url)}})
+        agent = agent_of(wired, [], llm=None, workspace=tmp_path)
+        assert (await agent.run("go")).output == "42"
+        llm = LLM("default", wired)
+        reply = await llm.ask_tool([Message.user_message("go")], tools=agent.available_tools.to_params())
+        await llm.aclose()
+        assert server.refused == []
+    assert [call.function.name for call in reply.tool_calls] == ["add"]
+    assert reply.content is None
