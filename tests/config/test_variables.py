@@ -80,7 +80,7 @@ def test_a_key_in_a_variable_is_laid_over_its_table_in_the_file(places: Places) 
         ("HANDWORK_SEARCH_FALLBACK_ENGINES", "bing,altavista", ("fallback_engines.1", "'Google'")),
         ("HANDWORK_DAYTONA_VNC_PASWORD", "x", ("did you mean vnc_password?",)),
         ("HANDWORK_SANDBOX", "host", ("unknown setting",)),
-        ("HANDWORK_LLM_MODEL", "a\udcffb", ("[llm] model", "unicode")),
+        ("HANDWORK_LLM_MODEL", "a\udcffb", ("not UTF-8",)),
         ("HANDWORK_LLM_HEADERS", "[" * 100_000, ("expected a JSON object",)),
         ("HANDWORK_BROWSER_PROXY", '{"server": ' * 100_000, ("not valid JSON",)),
         ("HANDWORK_LLM_MAX_TOKENS", "9" * 5000, ("[llm] max_tokens",)),

@@ -24,6 +24,7 @@ from handwork.config.settings import (
     Settings,
     StoreSettings,
 )
+from handwork.config.setup_file import FILE as SETUP
 from handwork.config.table import SettingsTable, holds_named, inner_table
 from handwork.config.tool_tables import BrowserSettings, DaytonaSettings, RunflowSettings, SearchSettings
 from handwork.config.unused import container_notice, without_effect
@@ -41,8 +42,6 @@ TABLES: Mapping[str, type[SettingsTable]] = {
     "mcp": MCPSettings,
     "runflow": RunflowSettings,
 }
-SETUP = "setup.toml"
-"""What `handwork setup` wrote into the user's configuration folder: under every file that the user wrote."""
 _NAMED_LIKE_A_KEY = {"vision"}
 """A table [llm.<name>] of such a name is meant for a model; of any other key's name, it is a wrong value."""
 _OPTIONS: Mapping[KeyPath, str] = {("sandbox", "backend"): "--sandbox", ("sandbox", "network"): "--net"}

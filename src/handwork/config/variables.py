@@ -117,6 +117,8 @@ def _in_named(kind: type[SettingsTable], key: str) -> tuple[KeyPath, FieldInfo] 
 
 def _read(text: str, name: str, field: FieldInfo) -> Any:
     """A variable's text as its key takes it: numbers and booleans are read where they are checked."""
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise ConfigError(f"environment variable {name}: this is not UTF-8 text")
     table = takes_table(field)
     if not table and not takes_list(field):
         return text
