@@ -57,7 +57,7 @@ async def test_detect_tells_of_a_configured_model_and_of_a_key_for_another_addre
     ended = await handwork("model", "detect", cwd=workspace)
     assert "house at http://127.0.0.1:9/v1" in ended.out
     assert "the key of Anthropic is not used: it was stored for https://elsewhere.example" in ended.out
-    assert ended.out.splitlines()[-1] == "→ house is used: configured"
+    assert ended.out.splitlines()[-1] == "→ house is used: chosen in `handwork setup`"
 
 
 @pytest.mark.parametrize("command", ["detect", "list"])

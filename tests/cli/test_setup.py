@@ -292,7 +292,7 @@ async def test_what_would_be_used_instead_is_said_and_the_new_one_can_be_preferr
     assert await terminal.end() == 0
     assert configured(home) == {"model": "openai:gpt-5.4"}
     detected = await handwork("model", "detect", cwd=workspace, **environ)
-    assert "→ openai:gpt-5.4 is used: configured" in detected.out
+    assert "→ openai:gpt-5.4 is used: chosen in `handwork setup`" in detected.out
 
 
 async def test_declining_leaves_the_order_as_it_is(home: Path, workspace: Path, openai: Provider) -> None:
@@ -312,7 +312,7 @@ async def test_a_configuration_of_ones_own_goes_over_the_choice_and_that_is_said
     await say(terminal, "", "from now on?")
     await say(terminal, "y", "Type next:")
     assert await terminal.end() == 0
-    assert "Your own configuration names groq:mine" in terminal.plain
+    assert "groq:mine goes over this choice (configured: " in " ".join(terminal.plain.split())
 
 
 async def test_keys_and_the_choice_can_be_removed_again(home: Path, workspace: Path, openai: Provider) -> None:

@@ -15,19 +15,27 @@ from handwork.cli.program import program
 from handwork.cli.progress import download_progress
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.config import Settings, load_settings
+from handwork.config.load import load_configuration
 from handwork.errors import ConfigError
 from handwork.llm.build import build_model
 from handwork.llm.catalog import LOCAL_MODELS, local_model
-from handwork.llm.choice import Candidate, survey
+from handwork.llm.choice import Candidate, Survey, survey
 from handwork.llm.detect import Server
 from handwork.llm.fetch import fetch_model
 from handwork.llm.local import open_local_model
 
 
+def look_around(config: Path | None) -> tuple[Settings, Survey]:
+    """The settings as they are now, and all that is found under them; a configured model says where it was named."""
+    configuration = load_configuration(config)
+    origin = configuration.origins.get(("llm", "default", "model"))
+    where = "chosen in `handwork setup`" if origin and origin.layer.kind == "setup" else f"configured: {origin}"
+    return configuration.settings, survey(configuration.settings, where if origin else "configured")
+
+
 def print_models(config: Path | None) -> None:
     """Print local models, configured ones, providers with a key and running servers, each with what it lacks."""
-    settings = load_settings(config)
-    found = survey(settings)
+    settings, found = look_around(config)
     print("In this process, for demonstrations:")
     for facts in LOCAL_MODELS:
         print(f"  local:{facts.name:<24} {_state(partial(open_local_model, facts.name, settings.home.models))}")
@@ -55,8 +63,7 @@ def print_models(config: Path | None) -> None:
 
 def detect_models(config: Path | None) -> None:
     """Print every place where a model is looked for, in order, what is there, and which one is used and why."""
-    settings = load_settings(config)
-    found = survey(settings)
+    _, found = look_around(config)
     places = (
         ("command line, configuration", [_with_address(each) for each in found.configured]),
         ("keys in the environment", [f"{each.model} ({each.why})" for each in found.environment]),
@@ -86,7 +93,8 @@ def _wrapped(head: str, text: str) -> str:
 
 
 def _with_address(candidate: Candidate) -> str:
-    return f"{candidate.model} at {candidate.base_url}" if candidate.base_url else candidate.model
+    at = f" at {candidate.base_url}" if candidate.base_url else ""
+    return f"{candidate.model}{at} ({candidate.why})"
 
 
 def _server_line(server: Server) -> str:

@@ -51,7 +51,7 @@ def run_task(options: RunOptions) -> int:
     except NoModelError as error:
         from handwork.cli.setup import offer_setup  # who has a model does not wait for it
 
-        if options.json or not offer_setup(settings, _why(error, settings)):
+        if options.json or not offer_setup(settings, error, options.config):
             raise
     return _run(options, options.settings(), request, images)
 
@@ -61,11 +61,6 @@ def _run(options: RunOptions, settings: Settings, request: str | None, images: S
         return asyncio.run(TaskRun(options, settings, request, options.again(), images).run())
     except asyncio.CancelledError:
         return 130
-
-
-def _why(error: NoModelError, settings: Settings) -> str:
-    """What to say before a model is offered: nothing of a newcomer, and what was named by whoever has named one."""
-    return f"{error.what}." if any(llm.model for llm in settings.llm.values()) else "No model yet."
 
 
 class TaskRun:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+from handwork.cli.models import look_around
 from handwork.cli.outcome import complaint
 from handwork.cli.program import program
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.setup_ways import Ways
 from handwork.cli.talk import Left, Talk
-from handwork.config import Settings, load_settings
+from handwork.config import Settings
 from handwork.config.setup_file import write_choice
-from handwork.errors import ConfigError, HandworkError
-from handwork.llm.choice import WAYS_ON, Candidate, Survey, survey
+from handwork.errors import ConfigError, HandworkError, NoModelError
+from handwork.llm.choice import WAYS_ON, Candidate, Survey
 
 _HEADLESS = "without one, " + WAYS_ON.removeprefix("run `handwork setup`; or ")
 
@@ -23,24 +23,29 @@ def run_setup(config: Path | None) -> int:
     """Set a model up; the exit code: 0, also when the person leaves, 130 after Ctrl-C. Raises ConfigError when headless."""
     if not _person_is_there():
         raise ConfigError("`handwork setup` asks questions, and there is no terminal", hint=_HEADLESS)
-    setup = Setup(lambda: load_settings(config), Talk(open_screen(), sys.stdin))
-    return setup.run()
+    return Setup(config, Talk(open_screen(), sys.stdin)).run()
 
 
-def offer_setup(settings: Settings, why: str = "No model yet.") -> bool:
+def offer_setup(settings: Settings, error: NoModelError, config: Path | None = None) -> bool:
     """At a terminal, offer to set a model up now; True if one was. Headless: False, at once.
 
     Must not be called while an event loop runs in this thread; load the settings anew after True.
+
+    Args:
+        settings: those without a model.
+        error: what was said of it.
+        config: the configuration file that was named, if one was.
     """
     if not _person_is_there():
         return False
     talk = Talk(open_screen(), sys.stdin)
     try:
-        if not talk.agree(f"{why} Set one up now?"):
+        named = any(llm.model for llm in settings.llm.values())  # a newcomer has named none
+        if not talk.agree(f"{f'{error.what}.' if named else 'No model yet.'} Set one up now?"):
             return False
     except Left:
         return False
-    setup = Setup(lambda: load_settings(environ=settings.environ), talk)
+    setup = Setup(config, talk)
     return setup.run() == 0 and setup.done
 
 
@@ -51,8 +56,8 @@ def _person_is_there() -> bool:
 class Setup:
     """One conversation; `done` says that a model was set up in it."""
 
-    def __init__(self, load: Callable[[], Settings], talk: Talk) -> None:
-        self._load, self._talk = load, talk
+    def __init__(self, config: Path | None, talk: Talk) -> None:
+        self._config, self._talk = config, talk
         self.done = False
 
     def run(self) -> int:
@@ -73,8 +78,7 @@ class Setup:
 
     def _turn(self) -> bool:
         """Show what is there, let one way be chosen and go it; False when the person is through."""
-        settings = self._load()
-        found = survey(settings)
+        settings, found = look_around(self._config)
         self._tell(found)
         ways = Ways(settings, found, self._talk)
         rows = ways.rows()
@@ -100,23 +104,20 @@ class Setup:
 
     def _prefer(self, candidate: Candidate) -> None:
         """Have the model that was set up used: as it is where it comes first, else as the configured choice if wanted."""
-        settings = self._load()
-        found = survey(settings)
+        settings, found = look_around(self._config)
         first = found.winner
         if not _same(first, candidate):
             self._talk.say()
             if first is not None and not self._wanted(first, candidate):
                 return self._end(first, settings)
             write_choice(settings.home.config, candidate.model, candidate.base_url)
-            settings = self._load()
-            table = settings.llm["default"]
-            if (table.model, table.base_url) != (candidate.model, candidate.base_url):
+            settings, found = look_around(self._config)
+            if (used := found.winner) is not None and not _same(used, candidate):
                 self._talk.say(
-                    f"! Your own configuration names {table.model or 'another model'}, and goes over this choice: change it "
-                    f"there, or give --model {candidate.model}.",
+                    f"! {used.model} goes over this choice ({used.why}): change that, or give --model {candidate.model}.",
                     "yellow",
                 )
-                return self._end(Candidate(table.model, "configured"), settings)
+                return self._end(used, settings)
         return self._end(candidate, settings)
 
     def _wanted(self, first: Candidate, candidate: Candidate) -> bool:

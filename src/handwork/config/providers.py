@@ -64,7 +64,7 @@ _ALL = (
         "ANTHROPIC_BASE_URL",
         wire="anthropic",
         title="Anthropic",
-        default_model="claude-sonnet-5",
+        default_model="claude-sonnet-5-5",
         key_form=r"sk-ant-[\w-]{20,}",
         keys_at="https://console.anthropic.com/settings/keys",
     ),

@@ -86,8 +86,11 @@ class Survey:
         return next((place[0] for place in places if place), None)
 
 
-def survey(settings: Settings) -> Survey:
-    """Look at every place; blocks for a quarter of a second. The keys of a keyring are not read."""
+def survey(settings: Settings, configured: str = "configured") -> Survey:
+    """Look at every place; blocks for a quarter of a second. The keys of a keyring are not read.
+
+    `configured` says where a configured model was named.
+    """
     table, problem = settings.llm["default"], ""
     stored: tuple[Candidate, ...] = ()
     elsewhere: tuple[str, ...] = ()
@@ -97,7 +100,7 @@ def survey(settings: Settings) -> Survey:
     except ConfigError as error:
         problem = str(error)
     return Survey(
-        (Candidate(table.model, "configured", table.base_url),) if table.model else (),
+        (Candidate(table.model, configured, table.base_url),) if table.model else (),
         tuple(environment_candidates(settings)),
         stored,
         problem,

@@ -32,7 +32,7 @@ def chat(options: RunOptions) -> int:
 def _set_up(settings: Settings, error: NoModelError) -> bool:
     from handwork.cli.setup import offer_setup
 
-    return offer_setup(settings, error.what)
+    return offer_setup(settings, error)
 
 
 async def _chat(options: RunOptions, settings: Settings) -> int:
