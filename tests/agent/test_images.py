@@ -20,6 +20,7 @@ from handwork.session import Session
 from handwork.store.sqlite import Store
 from handwork.tool.ask_human import AskHuman
 from handwork.tool.function import tool
+from handwork.tool.pictures import picture
 from handwork.tool.terminate import Terminate
 from tests.agent.conftest import Seen
 from tests.support.pictures import png, png_base64, size_of
@@ -121,14 +122,32 @@ async def test_an_image_is_on_the_wire_with_its_real_type_and_still_there_when_t
     assert data.encode() not in rows
 
 
+async def test_where_no_user_turn_may_follow_a_result_an_image_is_shown_all_the_same(
+    settings: Settings, tmp_path: Path
+) -> None:
+    async with StrictServer([wire_call("draw"), "seen", "again"], user_after_tool=False) as server:
+        llm = LLMSettings(model="pixtral-12b", base_url=server.url)
+        wired = settings.model_copy(update={"llm": {"default": llm}})
+        agent = ToolCallAgent(settings=wired, workspace=tmp_path, available_tools=[sees(png_base64(3))])
+        await agent.run("go")
+        await agent.run("more")
+        assert server.refused == []
+    for request in server.requests[1:]:
+        [part] = [
+            p for m in request["messages"] if isinstance(m["content"], list) for p in m["content"] if "image_url" in p
+        ]
+        assert size_of(part["image_url"]["url"]) == (4, 4)
+
+
 async def test_a_run_cancelled_while_an_image_is_decoded_keeps_the_result(settings: Settings, seen: Seen) -> None:
     agent: ToolCallAgent
+    picture(png())  # what decodes is loaded
 
     @tool(actions=READ)
     async def draw() -> ToolResult:
         """Draw."""
         asyncio.get_running_loop().call_soon(agent.cancel)
-        return ToolResult(output="drawn", base64_image=png_base64(1, (3000, 3000)))
+        return ToolResult(output="drawn", base64_image=png_base64(1, (600, 600)))
 
     agent = agent_of(settings, [call("draw"), "ok"], draw)
     result = await agent.run("go", listener=seen)

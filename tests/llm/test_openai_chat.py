@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from handwork.llm.chat_messages import ChatOptions, MessageEncoder, safe_arguments, safe_id, safe_name
 from handwork.llm.openai_chat import ChatEncoder
 from handwork.llm.wire import Body
-from handwork.schema import Function, Image, Message, ModelNotice, Request, Role, Tail, Thinking, ToolCall, ToolChoice
+from handwork.schema import Function, Image, Message, Request, Role, Tail, Thinking, ToolCall, ToolChoice
 from tests.support.strict_server import check_request
 
 PNG = "iVBORw0KGgo="
@@ -177,7 +177,7 @@ def test_a_message_is_encoded_once_and_again_only_for_another_wire(monkeypatch: 
     for _ in range(3):
         ChatEncoder(ChatOptions("m")).encode(Request(messages))
     assert len(seen) == 2
-    ChatEncoder(ChatOptions("m", vision=False)).encode(Request(messages))
+    ChatEncoder(ChatOptions("m", tool_images=True)).encode(Request(messages))
     assert len(seen) == 4
 
 
@@ -191,14 +191,29 @@ def test_the_tail_goes_into_the_last_result_where_no_user_turn_may_follow_it() -
     assert check_request(body, user_after_tool=False) is None
 
 
-def test_stored_user_turns_after_a_result_go_into_it_and_images_that_cannot_are_left_out_with_a_notice() -> None:
+def test_a_stored_user_turn_after_a_result_goes_into_it() -> None:
+    words = Message.user_message("Stop that.")
+    messages = sent(Request([asked("c"), result("c"), words], tail=Tail("Next?")), FOLDING)["messages"]
+    assert [message["role"] for message in messages] == ["assistant", "tool"]
+    assert [part["text"] for part in messages[1]["content"]] == ["ok", "Stop that.", "Next?"]
+
+
+def test_images_that_a_result_cannot_hold_follow_it_behind_a_word_of_the_assistant() -> None:
     body = encode(Request(history()[:6], tail=Tail("Next?", (Image.from_base64(PNG),))), FOLDING)
     messages = json.loads(body.data)["messages"]
-    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "assistant", "user"]
-    assert [part["type"] for part in messages[3]["content"]] == ["text", "text", "text"]
-    assert "left out" in messages[3]["content"][2]["text"]
-    assert messages[-1]["content"][1]["type"] == "image_url"
-    assert [type(notice) for notice in body.notices] == [ModelNotice]
+    assert [message["role"] for message in messages] == [
+        *("user", "assistant", "tool", "tool", "assistant", "user", "assistant", "user")
+    ]
+    assert [part["type"] for part in messages[5]["content"]] == ["text", "image_url"]
+    assert check_request(json.loads(body.data), user_after_tool=False) is None
+    assert body.notices == ()
+
+
+def test_several_images_of_a_step_and_the_tail_are_one_turn() -> None:
+    shown = [Message.user_message(f"Image {number}:", PNG) for number in (1, 2)]
+    messages = sent(Request([asked("c"), result("c"), *shown], tail=Tail("Next?")), FOLDING)["messages"]
+    assert [message["role"] for message in messages] == ["assistant", "tool", "assistant", "user"]
+    assert [part["type"] for part in messages[3]["content"]] == ["text", "image_url", "text", "image_url", "text"]
 
 
 def test_images_go_into_a_result_where_the_provider_takes_them() -> None:
@@ -206,13 +221,6 @@ def test_images_go_into_a_result_where_the_provider_takes_them() -> None:
     body = encode(Request(history()[:5]), options)
     assert json.loads(body.data)["messages"][-1]["content"][-1]["type"] == "image_url"
     assert body.notices == ()
-
-
-def test_models_that_cannot_see_get_a_note_instead_of_an_image() -> None:
-    body = encode(Request(history()[:5]), ChatOptions("m", vision=False))
-    assert "image" in json.loads(body.data)["messages"][-1]["content"]
-    assert PNG.encode() not in body.data
-    assert body.notices
 
 
 def test_an_image_whose_data_is_gone_is_a_note() -> None:

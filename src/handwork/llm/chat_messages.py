@@ -16,7 +16,6 @@ from handwork.schema import JSON, Image, Message, ModelNotice, Role, ToolCall, s
 EXTRA = "extra_content"
 """Gemini's signatures of thoughts, on messages and calls."""
 IMAGE_LEFT_OUT = "[An image was left out here: {why}.]"
-_BLIND = "this model takes no images"
 _NO_PLACE = "this provider takes no images in this place"
 _NO_DATA = "its data is no longer at hand"
 _NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -29,9 +28,10 @@ class ChatOptions:
 
     completion_tokens: the bound is called max_completion_tokens and temperature is refused (OpenAI's reasoning models).
     stream_usage: `stream_options.include_usage` is understood.
-    fold_user_turns: no user turn may follow a tool result: such turns, and the tail, become parts of that result.
+    fold_user_turns: no user turn may follow a tool result: such turns, and the tail, become parts of that result, or, with images
+        that it cannot hold, follow a word of the assistant.
     short_ids: ids of calls are exactly nine letters or digits (Mistral).
-    vision, tool_images: images are understood, in user turns and in tool results.
+    tool_images: images may stand in tool results.
     echo: which provider parts of earlier replies the provider wants back.
     """
 
@@ -42,14 +42,13 @@ class ChatOptions:
     stream_usage: bool = True
     fold_user_turns: bool = False
     short_ids: bool = False
-    vision: bool = True
     tool_images: bool = False
     echo: frozenset[str] = frozenset({CONTENT, DETAILS, EXTRA})
 
     @property
     def wire(self) -> str:
         """Names all that decides a message's bytes: bytes of the same wire can be used again."""
-        flags = (self.fold_user_turns, self.short_ids, self.vision, self.tool_images)
+        flags = (self.fold_user_turns, self.short_ids, self.tool_images)
         return "-".join(["chat", *(str(int(flag)) for flag in flags), *sorted(self.echo)])
 
 
@@ -87,17 +86,15 @@ class MessageEncoder:
     # ---- content
 
     def _shows_images(self, message: Message) -> bool:
-        if not message.images or not self._options.vision:
-            return False
         if message.role is Role.TOOL:
-            return self._options.tool_images
-        return message.role is Role.USER
+            return bool(message.images) and self._options.tool_images
+        return bool(message.images) and message.role is Role.USER
 
     def _text(self, message: Message) -> str:
         """The text alone, with a note for each image that cannot be shown."""
         text = message.content or ""
         for _ in message.images:
-            text = f"{text}\n{self._left_out(_NO_PLACE if self._options.vision else _BLIND)}".lstrip("\n")
+            text = f"{text}\n{self._left_out(_NO_PLACE)}".lstrip("\n")
         return text
 
     def _parts(self, message: Message, *, in_result: bool = False) -> list[JSON]:
@@ -108,9 +105,7 @@ class MessageEncoder:
         return parts + [self._image(image, in_result) for image in message.images]
 
     def _image(self, image: Image, in_result: bool) -> JSON:
-        if not self._options.vision:
-            why = _BLIND
-        elif in_result and not self._options.tool_images:
+        if in_result and not self._options.tool_images:
             why = _NO_PLACE
         elif not image.data:
             why = _NO_DATA

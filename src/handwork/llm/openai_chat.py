@@ -75,17 +75,20 @@ class ChatEncoder:
         return b",".join(fragments), b"," + tail if fragments else tail
 
     def _folded(self, request: Request) -> tuple[bytes, bytes]:
-        """User turns become parts of the message before them, if that is a tool result or a user turn."""
+        """User turns become parts of the message before them, if that is a tool result or a user turn.
+
+        One with images that a result cannot hold stands on its own instead, behind a word of the assistant.
+        """
         pieces: list[bytes] = []
         before = Role.SYSTEM if request.system is not None else None
         for message in request.messages:
             pieces.append(self._next_folded(message, before))
-            before = _folds_into(message, before)
+            before = self._open_after(message, before)
         ending = b""
         if request.tail is not None:
             turn = _turn(request.tail)
             ending = self._next_folded(turn, before)
-            before = _folds_into(turn, before)
+            before = self._open_after(turn, before)
         return b"".join(pieces), ending + (b"]}" if before in _OPEN else b"")
 
     def _next_folded(self, message: Message, before: Role | None) -> bytes:
@@ -98,12 +101,25 @@ class ChatEncoder:
 
     def _fold(self, message: Message, before: Role | None) -> bytes:
         write = self._messages
-        if message.role is Role.USER and before in _OPEN:
+        bridged = self._is_bridged(message, before)
+        if message.role is Role.USER and before in _OPEN and not bridged:
             return b"," + write.parts(message, in_result=before is Role.TOOL)
         closing = b"" if before is None else b"]}," if before in _OPEN else b","
+        closing += _BRIDGE if bridged else b""
         if message.role in _OPEN:
             return closing + write.head(message) + write.parts(message)
         return closing + write.whole(message)
+
+    def _is_bridged(self, message: Message, before: Role | None) -> bool:
+        """Whether a user turn behind a tool result holds images that have no place in it."""
+        return (
+            bool(message.role is Role.USER and before is Role.TOOL and message.images) and not self._options.tool_images
+        )
+
+    def _open_after(self, message: Message, before: Role | None) -> Role:
+        """Whose list of parts is open after this message."""
+        folded = message.role is Role.USER and before is Role.TOOL and not self._is_bridged(message, before)
+        return Role.TOOL if folded else message.role
 
     @staticmethod
     def _keep(message: Message, wire: str, write: Callable[[Message], bytes]) -> bytes:
@@ -114,11 +130,8 @@ class ChatEncoder:
 
 _OPEN = (Role.USER, Role.TOOL)
 """Where turns are folded, these end with a list of parts that stays open."""
-
-
-def _folds_into(message: Message, before: Role | None) -> Role:
-    """Whose list of parts is open after this message."""
-    return before if message.role is Role.USER and before is Role.TOOL else message.role
+_BRIDGE = b'{"role":"assistant","content":"I will look at the image."},'
+"""What stands between a tool result and a user turn with images, where one may not follow the other (Mistral)."""
 
 
 def _turn(tail: Tail) -> Message:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from handwork.errors import BadRequestError, ImageRefusedError, NoVisionError
 from handwork.llm.asking import asking, close_model
 from handwork.llm.base import Model
+from handwork.llm.chat_messages import IMAGE_LEFT_OUT
 from handwork.schema import Image, Message, ModelNotice, Reply, Request, Rerouted, Role, StreamItem, Tail
 
-_NOTE = "[An image was left out here: {why}.]"
 _BLIND = "this model takes no images"
 _REFUSED = "the provider refused it"
 
@@ -147,7 +147,7 @@ class Sight:
     def _kept(self, images: Sequence[Image], text: str) -> tuple[tuple[Image, ...], str]:
         """The pictures that are sent, and the text with a note for each of the others."""
         kept = tuple(image for image in images if self.sees and image.hash not in self._refused)
-        note = _NOTE.format(why=_REFUSED if self.sees else _BLIND)
+        note = IMAGE_LEFT_OUT.format(why=_REFUSED if self.sees else _BLIND)
         return kept, "\n".join([text, *[note] * (len(images) - len(kept))]).lstrip("\n")
 
 
