@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image as Pillow
 from tests.cli.command import handwork
 from tests.support.fault_server import Answer, error_answer
 from tests.support.pictures import png, size_of
@@ -104,3 +105,18 @@ async def test_a_vision_model_is_used_whatever_model_is_named_for_the_agent(work
         )
     assert (ended.code, ended.out) == (0, "eyes\n")
     assert eyes.requests[0]["model"] == "seer"
+
+
+async def test_a_decoders_own_warnings_do_not_reach_the_terminal(workspace: Path) -> None:
+    exif = Pillow.Exif()
+    exif[0x010F] = "Camera Maker"
+    Pillow.new("RGB", (8, 8)).save(workspace / "a.jpg", "JPEG", exif=exif)
+    data = (workspace / "a.jpg").read_bytes()
+    count = data.index(b"Exif\0\0") + 6 + 9
+    (workspace / "a.jpg").write_bytes(data[:count] + bytes([40]) + data[count + 1 :])
+    async with StrictServer(lambda request: "I see.") as server:
+        model = ("--base-url", server.url, "--model", "any")
+        ended = await handwork("run", "look", "--image", "a.jpg", *model, cwd=workspace)
+    assert (ended.code, len(urls(server.requests[0]))) == (0, 1)
+    assert "arning" not in ended.err
+    assert "EXIF" not in ended.err

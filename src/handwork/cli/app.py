@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from typing import Annotated
 
 import typer
@@ -32,6 +33,7 @@ _COMPLETION = ("--install-completion", "--show-completion")
 
 def run_command_line(arguments: list[str]) -> int:
     """Run one command; returns the exit code (CONTRACT H). Everything that goes wrong is said on standard error."""
+    warnings.filterwarnings("ignore", module=r"PIL\.")  # what a decoder thinks of a picture is nobody's business here
     with guarded_streams():
         code = _run(arguments)
         try:
