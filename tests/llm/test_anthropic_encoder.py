@@ -342,6 +342,28 @@ def test_a_call_without_a_result_gets_one_and_a_result_without_a_call_becomes_wo
     assert open_call[-1]["content"][0]["tool_use_id"] == "a"
 
 
+def test_ids_that_come_again_are_made_distinct_and_each_call_keeps_its_own_result() -> None:
+    twice = [asked("call_0", "call_0"), result("call_0", "one"), picture("call_0"), result("call_0", "two")]
+    messages = [
+        Message.user_message("x"),
+        *twice,
+        asked("call_0"),
+        result("call_0", "three"),
+        result("call_0", "extra"),
+    ]
+    wire = sent(Request(messages, None, TOOLS))["messages"]
+    ids = [block["id"] for message in wire for block in message["content"] if block["type"] == "tool_use"]
+    assert ids == ["call_0", "call_0_2", "call_0_3"]
+    results = [block for message in wire for block in message["content"] if block["type"] == "tool_result"]
+    assert [block["tool_use_id"] for block in results] == ids
+    assert [block["content"][0]["text"] for block in results] == ["one", "two", "three"]
+    assert len(results[0]["content"]) == 3
+    assert wire[-1]["content"][-1]["text"] == "Result of f:\nextra"
+    encoder = MessagesEncoder(PLAIN)
+    grown = [encoder.encode(Request(messages[:count], None, TOOLS)) for count in (1, 5, 8)]
+    assert all(stored(after).startswith(stored(before)) for before, after in pairwise(grown))
+
+
 def test_two_answers_in_a_row_and_one_at_the_end_are_followed_by_a_turn_of_the_users() -> None:
     messages = turns(Request([Message.user_message("x"), *[Message.assistant_message("a")] * 2]))
     assert [message["content"][0]["text"] for message in messages] == ["x", "a", "Continue.", "a", "Continue."]
@@ -396,8 +418,6 @@ def test_images_that_cannot_be_sent_are_notes_and_said_once() -> None:
     assert [type(notice) for notice in body.notices] == [ModelNotice, ModelNotice]
     assert body.data.count(b"was left out") == 2
     assert encoder.encode(Request([gone, odd])).notices == ()
-    blind = encode(Request([Message.user_message("x", PNG)]), replace(PLAIN, vision=False))
-    assert (PNG.encode() in blind.data, len(blind.notices)) == (False, 1)
 
 
 def test_without_messages_the_tail_alone_is_sent_and_without_it_a_turn_all_the_same() -> None:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from handwork.llm.anthropic_models import MessagesOptions
 from handwork.llm.anthropic_thinking import in_order, text_block, thinking_block
 from handwork.llm.chat_messages import IMAGE_LEFT_OUT, safe_arguments, safe_name
 from handwork.llm.jsontext import dump
@@ -23,8 +22,7 @@ _UNKNOWN = "It is not known what came of this call."
 class BlockWriter:
     """Writes blocks, each a JSON object; several are joined by commas."""
 
-    def __init__(self, options: MessagesOptions) -> None:
-        self._vision = options.vision
+    def __init__(self) -> None:
         self.notices: list[ModelNotice] = []
 
     def said(self, message: Message) -> bytes:
@@ -60,8 +58,6 @@ class BlockWriter:
         return parts + [self._image(image) for image in images]
 
     def _image(self, image: Image) -> bytes:
-        if not self._vision:
-            return self._left_out("this model takes no images")
         if not image.data:
             return self._left_out("its data is no longer at hand")
         if image.media_type not in _MEDIA_TYPES:

@@ -26,7 +26,7 @@ class MessagesEncoder:
 
     def __init__(self, options: MessagesOptions) -> None:
         self._options = options
-        self._writer = BlockWriter(options)
+        self._writer = BlockWriter()
         self._turns = Turns(options, self._writer)
         self._known: list[Message] = []
         """The messages that these turns hold: all up to the last one of the model's."""

@@ -22,7 +22,6 @@ class MessagesOptions:
     max_tokens: bounds what is said; thinking comes on top.
     thinking: a budget in tokens; `adaptive`, or an effort (then adaptive with that effort); None for the model's own default.
     takes_temperature, takes_forced_calls: False where the model refuses them whatever else is sent.
-    vision: images are understood.
     """
 
     model: str
@@ -31,7 +30,6 @@ class MessagesOptions:
     thinking: int | str | None = None
     takes_temperature: bool = True
     takes_forced_calls: bool = True
-    vision: bool = True
 
     @property
     def folds(self) -> bool:
@@ -41,7 +39,7 @@ class MessagesOptions:
     @property
     def wire(self) -> str:
         """Names all that decides a message's bytes: bytes of the same wire can be used again."""
-        return f"anthropic-{int(self.folds)}-{int(self.vision)}"
+        return f"anthropic-{int(self.folds)}"
 
     def thinking_fields(self) -> dict[str, JSON]:
         """The fields of a request that switch thinking on as configured."""

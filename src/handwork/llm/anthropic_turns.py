@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from handwork.llm.anthropic_blocks import EMPTY, BlockWriter
 from handwork.llm.anthropic_models import MessagesOptions
@@ -34,7 +35,9 @@ class Turns:
         self._marks: list[int] = []
         """Pieces at whose ends a request may be cached: for each turn of the user's the last block that never changes."""
         self._turn: list[Message] = []
-        self._calls: tuple[ToolCall, ...] = ()
+        self._calls: tuple[tuple[ToolCall, ToolCall], ...] = ()
+        """The calls before the present turn, each as it stands in the history and as it was written."""
+        self._ids: set[str] = set()
         self._before: Role | None = None
         self._open = False
         self._markable = False
@@ -50,7 +53,11 @@ class Turns:
             self._turn.append(message)
         elif blocks := self._kept(message, self._wire, self._writer.assistant):
             self._end_turn()
+            calls = self._distinct(message.tool_calls)
+            if calls != message.tool_calls:
+                blocks = self._writer.assistant(replace(message, tool_calls=calls))
             self._answer(message, blocks)
+            self._calls = tuple(zip(message.tool_calls, calls, strict=True))
 
     def ended(self, turn: Iterable[Message]) -> Turns:
         """A copy for one request, with these messages of the user's as its last turn; this one can take more."""
@@ -85,9 +92,20 @@ class Turns:
             self.thought, self._fresh = blocks.startswith(_THOUGHTS), False
         self._pieces += (b"]}" + _NEXT_ASSISTANT if self._open else _NEXT_ASSISTANT, blocks)
         self._open = False
-        self._calls, self._before = message.tool_calls, Role.ASSISTANT
+        self._before = Role.ASSISTANT
         self.called.update(call.function.name for call in message.tool_calls)
         self._markable = not ends_with_own_block(message)
+
+    def _distinct(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+        """The calls with ids that no call before them has: other providers count anew in every answer."""
+        distinct = []
+        for call in calls:
+            id, number = call.id, 2
+            while id in self._ids:
+                id, number = f"{call.id}_{number}", number + 1
+            self._ids.add(id)
+            distinct.append(call if id == call.id else replace(call, id=id))
+        return tuple(distinct)
 
     def _user_turn(self, *blocks: bytes) -> None:
         for place, block in enumerate(blocks):
@@ -115,10 +133,10 @@ class Turns:
         if self._folds and len(answers.results) == 1 and self._markable:
             self._marks.append(len(pieces) - 1)  # the call itself is the last block that stays as it is
         pieces.append(self._opening())
-        for place, (call, result) in enumerate(answers.results):
+        for place, answer in enumerate(answers.results):
             if place:
                 pieces.append(before)
-            pieces.append(self._result(call, result, answers.pictures.get(call.id)))
+            pieces.append(self._result(*answer))
         self._open, self._before = self._folds, Role.USER
         if self._folds:
             if len(answers.results) > 1:
@@ -129,11 +147,13 @@ class Turns:
         if not self._folds:
             self._marks.append(len(pieces) - 1)
 
-    def _result(self, call: ToolCall, result: Message | None, pictures: list[Message] | None) -> bytes:
+    def _result(self, call: ToolCall, result: Message | None, pictures: list[Message]) -> bytes:
         if result is None:
             return self._writer.unanswered(call) + b"]}"
+        if result.tool_call_id != call.id:
+            return self._writer.opened(replace(result, tool_call_id=call.id), pictures) + b"]}"
         wire = (self._wire, *pictures) if pictures else self._wire
-        return self._kept(result, wire, lambda message: self._writer.opened(message, pictures or ()) + b"]}")
+        return self._kept(result, wire, lambda message: self._writer.opened(message, pictures) + b"]}")
 
     def _words(self, message: Message) -> bytes:
         if message.role is Role.TOOL:
@@ -153,24 +173,26 @@ class Turns:
 
 @dataclass(slots=True)
 class _Answers:
-    """The messages of a user's turn after calls: for each call its result (None: there is none), and the rest."""
+    """The messages of a user's turn after calls: for each call its result (None: there is none) and pictures, and the rest."""
 
-    results: list[tuple[ToolCall, Message | None]]
-    pictures: dict[str, list[Message]] = field(default_factory=dict)
+    results: list[tuple[ToolCall, Message | None, list[Message]]] = field(default_factory=list)
     words: list[Message] = field(default_factory=list)
 
 
-def _answers(turn: Sequence[Message], calls: Sequence[ToolCall]) -> _Answers:
-    found: dict[str, Message] = {}
-    ids = {call.id for call in calls}
-    answers = _Answers([])
+def _answers(turn: Sequence[Message], calls: Sequence[tuple[ToolCall, ToolCall]]) -> _Answers:
+    found: dict[str, list[Message]] = {call.id: [] for call, _ in calls}
+    pictures: dict[str, list[Message]] = {call.id: [] for call, _ in calls}
+    asked = Counter(call.id for call, _ in calls)
+    answers = _Answers()
     for message in turn:
-        id = message.tool_call_id
-        if id is None or id not in ids or (message.role is Role.TOOL and id in found):
-            answers.words.append(message)
-        elif message.role is Role.TOOL:
-            found[id] = message
+        id, is_result = message.tool_call_id or "", message.role is Role.TOOL
+        if is_result and len(found.get(id, ())) < asked[id]:
+            found[id].append(message)
+        elif message.tool_call_id in asked and not is_result:
+            pictures[id].append(message)
         else:
-            answers.pictures.setdefault(id, []).append(message)
-    answers.results = [(call, found.get(call.id)) for call in calls]
+            answers.words.append(message)
+    for call, written in calls:
+        result = found[call.id].pop(0) if found[call.id] else None
+        answers.results.append((written, result, pictures.pop(call.id, [])))
     return answers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from urllib.parse import quote, urlsplit
@@ -44,6 +44,8 @@ _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OTHER_WIRES = {"aws", "bedrock", "responses"}
 _ANTHROPIC = "anthropic"
 _ANTHROPIC_VERSION = "2023-06-01"
+_THINK_BETWEEN_CALLS = "interleaved-thinking-2025-05-14"
+"""Asks models that think by a budget to think after results as well; later ones do so by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ def build_model(
     source = Source(place.provider.name, place.model, place.key, tuple(settings.headers.values()), about_key)
     limits = TimeLimits(idle=settings.idle_timeout, total=settings.timeout)
     transport = Transport(_endpoint(settings, place), headers, source, limits, environ)
+    if settings.thinking is not None and place.provider.wire != _ANTHROPIC and notify:
+        notify("info", f"[llm] thinking is for Anthropic's models; {place.provider.name}:{place.model} is sent none")
     encoder, decoder = _codec(settings, place)
     model = WireModel(source, encoder, decoder, transport, Prices(place.model, place.base_url, settings.prices))
     return Retry(model, retries=settings.retries, limit=settings.retry_limit)
@@ -240,17 +244,23 @@ def _messages_url(base: str) -> str:
     return f"{base}/v1/messages"
 
 
+def _anthropic(settings: LLMSettings, place: _Place) -> Iterator[tuple[str, str]]:
+    yield "anthropic-version", _ANTHROPIC_VERSION
+    if place.key and not _with_key(settings.headers):
+        yield "x-api-key", place.key
+    at_its_own = provider_at(place.base_url) is place.provider  # a gateway may refuse what it does not know
+    if isinstance(settings.thinking, int) and at_its_own:
+        yield "anthropic-beta", _THINK_BETWEEN_CALLS
+
+
 def _headers(settings: LLMSettings, place: _Place) -> dict[str, str]:
     for name, value in settings.headers.items():
         if not _HEADER.fullmatch(name) or not value.isprintable():
             raise ConfigError(f"[llm] headers: {name!r} is no header that can be sent; check its name and value")
     headers = {"User-Agent": "handwork", **settings.headers}
     if place.provider.wire == _ANTHROPIC:
-        own = {"anthropic-version": _ANTHROPIC_VERSION}
-        if place.key and not _with_key(headers):
-            own["x-api-key"] = place.key
         given = {name.lower() for name in headers}
-        return headers | {name: value for name, value in own.items() if name not in given}
+        return headers | {name: value for name, value in _anthropic(settings, place) if name not in given}
     if place.key:
         if place.provider is AZURE:
             headers["api-key"] = place.key
