@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,12 @@ async def start(
     cwd: Path,
     stdin: int = asyncio.subprocess.DEVNULL,
     stdout: int = asyncio.subprocess.PIPE,
+    program: Sequence[str] = COMMAND,
     **environ: str,
 ) -> asyncio.subprocess.Process:
-    """Begin running the command."""
+    """Begin running the command; `program` is what stands before its arguments."""
     return await asyncio.create_subprocess_exec(
-        *COMMAND,
+        *program,
         *arguments,
         cwd=cwd,
         env={**os.environ, **environ},
@@ -57,12 +59,20 @@ async def reached(process: asyncio.subprocess.Process, kind: str) -> dict[str, A
     raise AssertionError(f"the command ended without {kind}")
 
 
-async def handwork(*arguments: str, cwd: Path, stdin: str | None = None, patience: float = 60, **environ: str) -> Ended:
+async def handwork(
+    *arguments: str,
+    cwd: Path,
+    stdin: str | None = None,
+    patience: float = 60,
+    program: Sequence[str] = COMMAND,
+    **environ: str,
+) -> Ended:
     """Run the command to its end."""
     process = await start(
         *arguments,
         cwd=cwd,
         stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        program=program,
         **environ,
     )
     try:

@@ -1,6 +1,8 @@
 """Runs the command line as another system would have it: its name of the platform, and without what only Linux (or Unix) has.
 
-    python other_system.py win32|darwin|linux [-BLOCKED_MODULE …] -- ARGUMENTS
+    python other_system.py win32|darwin|linux [-BLOCKED_MODULE …] -- ARGUMENTS [+ ARGUMENTS …]
+
+Several commands run one after another, with a line `exit code N` after each on both streams.
 
 What python itself and the libraries choose by the platform is imported before: the code under test is ours.
 """
@@ -63,6 +65,18 @@ def main() -> int:
     blocked, arguments = rest[: rest.index("--")], rest[rest.index("--") + 1 :]
     become(system)
     block([name.removeprefix("-") for name in blocked])
+    if "+" not in arguments:
+        return _run(arguments)
+    while arguments:
+        end = arguments.index("+") if "+" in arguments else len(arguments)
+        code = _run(arguments[:end])
+        arguments = arguments[end + 1 :]
+        for stream in (sys.stdout, sys.stderr):
+            print(f"exit code {code}", file=stream, flush=True)
+    return 0
+
+
+def _run(arguments: list[str]) -> int:
     sys.argv = ["handwork", *arguments]
     from handwork.__main__ import main as run
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from handwork.cli import completion_scripts
-from handwork.cli.broken import missing_part
+from handwork.cli.broken import missing_part, two_lines
 from handwork.cli.commands import config, doctor, models, running, sessions, setup
 from handwork.cli.output import OutputFailed, flush_streams, guarded_streams, silence_stdout
 from handwork.cli.route import UsageProblem, route
@@ -65,7 +65,8 @@ def _run(arguments: list[str]) -> int:
         return 130
     except Exception as error:  # the top of the command line: a bug is shown whole, but acts not on the terminal
         if isinstance(error, ImportError) and (told := missing_part(error)):
-            return _complain(ConfigError(told[0], hint=told[1]), 2)
+            print(two_lines(*told), file=sys.stderr)  # without a module of ours that may lack the same part
+            return 2
         return _complain(RuntimeError(f"this is a bug in Handwork.\n{traceback.format_exc()}"), 1)
 
 

@@ -16,11 +16,16 @@ def missing_part(error: ImportError) -> tuple[str, str] | None:
     if name.partition(".")[0] in sys.stdlib_module_names:
         what = f"this Python lacks its own module {name} ({error})"
         return what, "install Python whole (on Debian and Ubuntu: python3-full), or use another one"
-    what = f"a package that Handwork needs is missing or broken: {error}"
-    return (
-        what,
-        f"install Handwork anew: `{sys.executable} -m pip install --force-reinstall handwork`, or by pipx or uv as before",
-    )
+    return f"a package that Handwork needs is missing or broken: {error}", f"install Handwork anew: `{_anew()}`"
+
+
+def _anew() -> str:
+    """The command of the installer that Handwork came with."""
+    if (Path(sys.prefix) / "pipx_metadata.json").exists():
+        return "pipx reinstall handwork"
+    if (Path(sys.prefix) / "uv-receipt.toml").exists():
+        return "uv tool install --reinstall handwork"
+    return f"{sys.executable} -m pip install --force-reinstall handwork"
 
 
 def unsupported_system(platform: str) -> tuple[str, str] | None:

@@ -243,7 +243,7 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
         return None
 
     def variable(name: str) -> str:
-        return environ.get(name.lower()) or environ.get(name.upper()) or ""
+        return (environ.get(name.lower()) or environ.get(name.upper()) or "").strip()
 
     proxy = variable(f"{parts.scheme}_proxy") or variable("all_proxy")
     if not proxy or _bypassed(host, parts.port, variable("no_proxy")):
@@ -251,7 +251,8 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     try:
         split = urlsplit(proxy)
-        good = bool(split.hostname) and split.port != 0 and split.scheme in ("http", "https")
+        whole = bool(split.hostname) and not any(map(str.isspace, proxy))
+        good = whole and split.port != 0 and split.scheme in ("http", "https")
     except ValueError:
         good = False
     if not good:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import ssl
 import time
 from collections.abc import Mapping
@@ -68,7 +69,7 @@ async def _why_not_reached(host: str, port: int) -> str:
     except TimeoutError:
         return f"no connection within {_CONNECT_SECONDS:g} s"
     except OSError as error:
-        return (error.strerror or str(error)).lower()
+        return (os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)).lower()
     writer.close()
     with contextlib.suppress(OSError):
         await writer.wait_closed()

