@@ -37,6 +37,8 @@ AIMS = (
     Aim("rss_import", "memory after import", "MB", most=45),
     Aim("rss_run", "memory after a run", "MB", most=60),
     Aim("version", "handwork --version", "ms", most=50),
+    Aim("help", "handwork --help", "ms", most=250),
+    Aim("completion", "a session's id completed in a shell", "ms", most=300),
 )
 
 

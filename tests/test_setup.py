@@ -72,7 +72,7 @@ def test_two_installations_never_run_at_a_time(checkout: Path) -> None:
 def test_a_check_that_hangs_is_stopped_and_said_and_the_others_run(checkout: Path) -> None:
     programs = checkout / "programs"
     programs.mkdir()
-    for name in ("git", "bwrap", "python3", "apt-get"):
+    for name in ("git", "openssl", "bwrap", "tmux", "zsh", "fish", "python3", "apt-get"):
         (programs / name).symlink_to("/bin/true")
     (programs / "make").write_text(
         '#!/bin/sh\necho "made $1"; case $1 in test) exit 1;; test-slow) exec sleep 60; esac\n'
