@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
-
 from tests.cli.chat.window import opened
 
 

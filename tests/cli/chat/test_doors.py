@@ -10,6 +10,10 @@ from tests.support.strict_server import StrictServer, tool
 ASK = "Run it? [y]es, [a]lways in this session, [n]o – or say why not"
 
 
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
 async def _asked(window: Window, what: str) -> None:
     await window.shows(what)
     await window.until(lambda: window.prompt == "?", "the answer's prompt")
@@ -31,7 +35,7 @@ async def test_an_approval_shows_what_will_run_and_takes_yes_no_and_a_reason(wor
         await window.shows("finished")
         assert await window.leave() == 0
         assert "use a file" in str(server.requests[1])
-    assert [path.name for path in workspace.iterdir()] == ["two"]
+    assert names_in(workspace) == ["two"]
     assert "✗ denied (human): use a file" in window.text
 
 
@@ -58,7 +62,7 @@ async def test_what_was_begun_before_an_approval_is_no_answer_and_is_kept(worksp
         await window.until(lambda: window.prompt == "> y")
         window.type("\x03\x04")
         assert await window.end() == 0
-    assert list(workspace.iterdir()) == []
+    assert names_in(workspace) == []
 
 
 async def test_esc_at_an_approval_ends_the_run_and_runs_nothing(workspace: Path) -> None:
@@ -69,7 +73,7 @@ async def test_esc_at_an_approval_ends_the_run_and_runs_nothing(workspace: Path)
         window.type("\x1b")
         await window.shows("cancelled")
         await window.until(lambda: window.prompt == ">")
-        assert list(workspace.iterdir()) == []
+        assert names_in(workspace) == []
         assert await window.leave() == 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.cli.chat.window import Window
 from tests.support.strict_server import StrictServer, tool
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-
 from tests.cli.chat.window import Window
 from tests.cli.command import handwork
 from tests.support.fault_server import Fault, delta, error_answer, stream

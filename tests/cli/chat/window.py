@@ -13,7 +13,6 @@ from typing import Any
 
 import pyte
 from pyte.screens import HistoryScreen
-
 from tests.cli.terminal import Terminal
 from tests.support.strict_server import StrictServer
 

@@ -58,7 +58,7 @@ class Chat:
         self._steered: dict[str, str] = {}
         self._running = self._leaving = False
         self._steps = 0
-        self._images: list[Path] = []
+        self._images: list[Path] = list(options.image)
         self._asides: set[asyncio.Future[None]] = set()
 
     # ---- what is typed

@@ -18,11 +18,11 @@ _COMMAND = re.compile(r"/([A-Za-z?][\w-]*)(?:\s+(.*))?\Z", re.DOTALL)
 _HELP = """\
 {commands}
 
-  @path       put a file (or picture, or a folder's names) into the message; Tab completes
-  !command    run a command in the session's shell; the agent reads what came of it
-  Enter       send; Alt-Enter, Ctrl-J or \\ at the end: a new line
-  Esc         interrupt the work; what you type meanwhile is read at the next step
-  Ctrl-R      search what you typed before · Ctrl-V paste a picture · Ctrl-D leave"""
+  @path       put a file, a picture or a folder's names into the message
+  !command    run it in the session's shell; the agent reads what came of it
+  Enter       send; Alt-Enter, Ctrl-J or \\ at the end begin a new line
+  Esc         stop the work; what you type meanwhile is read at the next step
+  Tab         complete · Ctrl-R search · Ctrl-V paste a picture · Ctrl-D leave"""
 
 
 class Room(Protocol):
@@ -119,6 +119,9 @@ def parse(text: str) -> tuple[Command, str] | None:
     name = {"?": "help", "exit": "quit", "q": "quit"}.get(found[1].lower(), found[1].lower())
     if name in COMMANDS:
         return COMMANDS[name], (found[2] or "").strip()
+    begun = [known for known in COMMANDS if known.startswith(name)]
+    if len(begun) == 1 and len(name) > 1:
+        return COMMANDS[begun[0]], (found[2] or "").strip()
     near = get_close_matches(name, COMMANDS, 1, 0.5)
     hint = f"did you mean /{near[0]}?" if near else "/help lists them"
     raise ConfigError(f"There is no command /{found[1][:60]}", hint=hint)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from handwork.cli.chat.complete import ChatCompleter
 from handwork.cli.chat.face import Face
 from handwork.cli.chat.history import HistoryFile
-from handwork.cli.chat.status import shortened, status_line
-from handwork.cli.options import RunOptions
-from handwork.config import Settings
+from handwork.cli.chat.status import status_line
+from handwork.errors import ConfigError
 
 _PATIENCE = 1.0
 """Seconds that killing what runs may take after the second Ctrl-C."""
@@ -23,12 +24,11 @@ _PATIENCE = 1.0
 class Desk:
     """Owns the prompt; what is typed before the chat is there is kept for it."""
 
-    def __init__(self, options: RunOptions, settings: Settings) -> None:
-        self._options, self._settings = options, settings
-        self._folder = options.folder
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._folder = Path()
         self._commands: dict[str, str] = {}
-        history = HistoryFile(settings.home.data / "chat_history")
-        self.face = Face(self, history=history, completer=ChatCompleter(self._commands, lambda: self._folder))
+        self.face = Face(self, ChatCompleter(self._commands, lambda: self._folder))
         self._chat: Any = None
         self._early: list[str] = []
         self._left = self._killed = False
@@ -63,7 +63,7 @@ class Desk:
 
     def status(self, columns: int) -> str:
         parts = self._chat.conversation.facts() if self._chat is not None else []
-        return status_line(parts or [(5, shortened(self._folder))], columns)
+        return status_line(parts or [(1, "getting ready …")], columns)
 
     # ---- life
 
@@ -89,14 +89,12 @@ class Desk:
         return 0
 
     async def _work(self) -> None:
-        chat_class, commands = await asyncio.to_thread(_loaded)
+        parts = await asyncio.to_thread(_loaded, self._make)
         if self._left:
             return
-        self._commands.update(commands)
-        from handwork.cli.chat.doors import ChatDoors
-
-        chat = chat_class(self._options, self._settings, self.face, ChatDoors(self.face))
-        self._chat = chat
+        self._commands.update(parts.commands)
+        self.face.remember(HistoryFile(parts.settings.home.data / "chat_history"))
+        self._chat = chat = parts.chat(parts.options, parts.settings, self.face, parts.doors(self.face))
         await chat.open()
         self._folder = chat.conversation.workspace
         early, self._early = self._early, []
@@ -121,16 +119,36 @@ class Desk:
             self.face.screen.line("The conversation is kept. To go on with it here: handwork -c", "dim")
 
 
-def _loaded() -> tuple[Any, dict[str, str]]:
-    """The chat's class and its commands: with them come the agent, the model and the store, which takes a moment."""
+@dataclass(frozen=True)
+class _Parts:
+    options: Any
+    settings: Any
+    chat: Any
+    doors: Any
+    commands: dict[str, str]
+
+
+def _loaded(make: Callable[[], Any]) -> _Parts:
+    """What stands behind the prompt: with it come the agent, the model and the store, which takes a moment."""
+    options = make()
+    settings = settings_of(options)
     from handwork.cli.chat.chat import Chat
     from handwork.cli.chat.commands import COMMANDS
+    from handwork.cli.chat.doors import ChatDoors
 
-    return Chat, {f"/{name}": command.meaning for name, command in COMMANDS.items()}
+    return _Parts(options, settings, Chat, ChatDoors, {f"/{name}": one.meaning for name, one in COMMANDS.items()})
+
+
+def settings_of(options: Any) -> Any:
+    """The settings of a chat. Raises ConfigError for what cannot be one."""
+    if options.json or options.quiet:
+        raise ConfigError("A chat has no --json and no --quiet", hint='handwork run "TASK" has')
+    options.images()  # one that cannot be used is said now
+    return options.settings()
 
 
 @contextmanager
-def _told_to_end(leave: Any) -> Iterator[None]:
+def _told_to_end(leave: Callable[[], None]) -> Iterator[None]:
     """SIGTERM and SIGHUP end the chat in good order."""
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGHUP)

@@ -13,7 +13,7 @@ from prompt_toolkit.completion import Completer, ThreadedCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.history import History, InMemoryHistory
+from prompt_toolkit.history import History
 from prompt_toolkit.input import create_input
 from prompt_toolkit.layout import (
     BufferControl,
@@ -80,7 +80,7 @@ class Owner(Protocol):
 class Face:
     """A prompt on the terminal of this process; `screen` draws above it."""
 
-    def __init__(self, owner: Owner, *, history: History | None = None, completer: Completer | None = None) -> None:
+    def __init__(self, owner: Owner, completer: Completer) -> None:
         self.owner = owner
         self.output: Output = open_output(os.environ.get("TERM", ""))
         self.screen = Scroll(self.output, self._print_above, self._changed)
@@ -90,8 +90,7 @@ class Face:
         self._answered: asyncio.Future[str] | None = None
         self._key = asyncio.Event()
         self.draft = Buffer(
-            history=history or InMemoryHistory(),
-            completer=ThreadedCompleter(completer) if completer else None,
+            completer=ThreadedCompleter(completer),
             complete_while_typing=True,
             multiline=True,
         )
@@ -112,7 +111,7 @@ class Face:
     # ---- drawing
 
     def _editor(self, buffer: Buffer, mark: str) -> Window:
-        control = BufferControl(buffer, search_buffer_control=self._search.control, focusable=True)
+        control = BufferControl(buffer, search_buffer_control=self._search.control, preview_search=True)
         return Window(
             control,
             height=Dimension(min=1, max=10),
@@ -191,6 +190,11 @@ class Face:
     def close(self) -> None:
         if self.app.is_running and not self.app.is_done:
             self.app.exit()
+
+    def remember(self, history: History) -> None:
+        """Offer what was typed in earlier chats."""
+        self.draft.history = history
+        self.draft.reset(self.draft.document)
 
     def say(self, hint: str) -> None:
         """Show a hint until the next key."""

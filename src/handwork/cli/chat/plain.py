@@ -6,14 +6,15 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 from handwork.cli.chat.chat import Chat
 from handwork.cli.chat.commands import LEAVING
+from handwork.cli.chat.desk import settings_of
 from handwork.cli.doors import TerminalDoors
 from handwork.cli.options import RunOptions
 from handwork.cli.screen import Screen, open_screen
-from handwork.config import Settings
 from handwork.errors import Waiting
 
 _PATIENCE = 1.0
@@ -32,8 +33,10 @@ class _Lines:
         self.screen.line(f"Not sent: {text}", "dim")
 
 
-async def chat_in_lines(options: RunOptions, settings: Settings, banner: str) -> int:
+async def chat_in_lines(make: Callable[[], RunOptions], banner: str) -> int:
     """Read a line, work on it, and so on until the input ends; the exit code."""
+    options = make()
+    settings = settings_of(options)
     screen = open_screen(sys.stdout, spins=False)
     doors = TerminalDoors(screen, sys.stdin)
     chat = Chat(options, settings, _Lines(screen), doors)

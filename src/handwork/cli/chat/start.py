@@ -5,41 +5,43 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
-from handwork.cli.options import RunOptions
 from handwork.cli.screen import is_terminal
-from handwork.config import Settings
 from handwork.errors import ConfigError, NoModelError
 
 _BANNER = "Handwork. Say what is to be done – /help for more, Esc interrupts, Ctrl-D leaves"
 
 
-def chat(options: RunOptions) -> int:
-    """Talk until the human leaves; the exit code. Raises HandworkError for what is wrong before that."""
-    if options.json or options.quiet:
-        raise ConfigError("A chat has no --json and no --quiet", hint='handwork run "TASK" has')
+def chat(make: Callable[[], Any]) -> int:
+    """Talk until the human leaves; the exit code. Raises HandworkError for what is wrong before that.
+
+    Args:
+        make: makes the RunOptions; called behind the prompt, since it takes a moment.
+    """
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise ConfigError("A chat needs a terminal", hint='give a task instead: handwork run "TASK"')
     while True:
-        settings = options.settings()
         try:
-            return asyncio.run(_chat(options, settings))
+            return asyncio.run(_chat(make))
         except NoModelError as error:
-            if not _set_up(settings, error):
+            if not _set_up(make, error):
                 raise
 
 
-def _set_up(settings: Settings, error: NoModelError) -> bool:
+def _set_up(make: Callable[[], Any], error: NoModelError) -> bool:
     from handwork.cli.setup import offer_setup
 
-    return offer_setup(settings, error)
+    options = make()
+    return offer_setup(options.settings(), error, options.config)
 
 
-async def _chat(options: RunOptions, settings: Settings) -> int:
+async def _chat(make: Callable[[], Any]) -> int:
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
         from handwork.cli.chat.plain import chat_in_lines
 
-        return await chat_in_lines(options, settings, _BANNER)
+        return await chat_in_lines(make, _BANNER)
     from handwork.cli.chat.desk import Desk
 
-    return await Desk(options, settings).run(_BANNER)
+    return await Desk(make).run(_BANNER)

@@ -20,13 +20,13 @@ def declare(app: typer.Typer) -> None:
     app.command()(demo)
 
 
-def _run(options: Any) -> int:
+def _run(options: Callable[[], Any]) -> int:
     from handwork.cli.run import run_task
 
-    return run_task(options)
+    return run_task(options())
 
 
-def _chat(options: Any) -> int:
+def _chat(options: Callable[[], Any]) -> int:
     from handwork.cli.chat.start import chat
 
     return chat(options)
@@ -39,10 +39,11 @@ def demo() -> None:
     raise typer.Exit(run_demo())
 
 
-def _with_run_options(start: Callable[[Any], int]) -> Callable[..., None]:
+def _with_run_options(start: Callable[[Callable[[], Any]], int]) -> Callable[..., None]:
     """A command that takes the options of a run; they are declared once, for all commands that have them.
 
-    RunOptions, which bring the settings along, are imported when a run begins: help and completion answer without them.
+    `start` is given how to make the RunOptions: they bring the settings along, and help, completion and a chat's first prompt
+    are there without them.
     """
 
     def command(
@@ -98,11 +99,15 @@ def _with_run_options(start: Callable[[Any], int]) -> Callable[..., None]:
         config: Config = None,
     ) -> None:
         values = locals()
-        from handwork.cli.options import RunOptions
-        from handwork.schema import Mode
-
-        given: dict[str, Any] = {name: values[name] for name in RunOptions.__dataclass_fields__ if name in values}
-        given |= {"approve": Mode(approve) if approve else None, "image": tuple(image or ())}
-        raise typer.Exit(start(RunOptions(**given)))
+        raise typer.Exit(start(lambda: _options(values)))
 
     return command
+
+
+def _options(values: dict[str, Any]) -> Any:
+    from handwork.cli.options import RunOptions
+    from handwork.schema import Mode
+
+    given = {name: values[name] for name in RunOptions.__dataclass_fields__ if name in values}
+    given |= {"approve": Mode(given["approve"]) if given["approve"] else None, "image": tuple(given["image"] or ())}
+    return RunOptions(**given)
