@@ -60,6 +60,11 @@ def test_the_line_of_an_error_in_a_large_file_is_found_at_once(places: Places) -
     assert "line 10003: unknown key [llm] modle" in places.complaint()
 
 
+def test_a_key_of_endless_parts_is_refused_at_once(places: Places) -> None:
+    places.write("config.toml", "[llm]\n" + "a." * 400_000 + "a = 1")
+    assert "line 2: this is no configuration: it has more than 64 levels" in places.complaint()
+
+
 def test_a_table_of_setup_lies_under_every_file(places: Places) -> None:
     setup = places.write("setup.toml", '[llm]\nmodel = "openai:chosen"\nmax_tokens = 5')
     assert places.load().llm_for("x").model == "openai:chosen"

@@ -163,6 +163,11 @@ def test_no_text_at_all_breaks_it(text: str, json: bool) -> None:
     lines.too_deep()
 
 
+def test_a_key_of_endless_parts_is_cut() -> None:
+    lines = KeyLines("\n" + "a." * 100_000 + "a = 1\nb = 2")
+    assert (lines.too_deep(), lines.line(("b",))) == (2, 3)
+
+
 def test_a_large_file_is_read_once() -> None:
     text = "".join(f"[t{number}]\nkey = 'v'\n" for number in range(20_000))
     lines = KeyLines(text)

@@ -102,3 +102,11 @@ def test_a_key_that_comes_from_another_table_says_so(places: Places) -> None:
     assert str(origins["llm", "swe", "api_key"]) == f"{file}, line 3"
     assert str(origins["llm", "swe", "model"]) == f"{file}, line 5"
     assert str(origins["llm", "x", "api_key"]) == f"{file}, line 7"
+
+
+def test_what_an_option_does_not_change_keeps_its_origin(places: Places) -> None:
+    file = places.write("config.toml", '[llm]\nmodel = "openai:a"\n[llm.vision]\nmodel = "openai:v"')
+    configuration = places.configuration(llm={"model": "openai:b", "max_tokens": 3})
+    assert configuration.settings.llm_for("vision").model == "openai:v"
+    assert str(configuration.origins["llm", "vision", "model"]) == f"{file}, line 4"
+    assert str(configuration.origins["llm", "vision", "max_tokens"]) == "--max-tokens"

@@ -16,6 +16,8 @@ from handwork.config.layers import KeyPath, Layer
 from handwork.errors import ConfigError
 
 _LARGEST = 1_000_000
+_SOON = 20_000
+"""Characters that are parsed soon enough, whatever they are."""
 _LONG_NUMBER = re.compile(r"\d{4300}")  # what Python does not turn into a number
 
 
@@ -73,6 +75,8 @@ def _unreadable(file: Path, error: OSError | ValueError) -> ConfigError:
 
 
 def _parsed(text: str, file: Path, lines: KeyLines) -> dict[str, Any]:
+    if len(text) > _SOON and lines.too_deep():  # the parser's time is the square of a dotted key's length
+        raise too_much(text, file, lines, RecursionError())
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
