@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from handwork.config import LLMSettings
+from handwork.config import LLMSettings, load_settings
 from handwork.errors import (
     AuthenticationError,
     BadRequestError,
@@ -112,6 +113,16 @@ def test_without_a_key_the_variable_is_named() -> None:
 )
 def test_a_bare_name_at_a_providers_own_address_is_one_of_its_models(url: str, provider: str) -> None:
     assert reached(model="m", base_url=url, api_key="key-12345")[0] == provider
+
+
+@pytest.mark.parametrize(("model", "kept"), [("openai:gpt-5", False), ("anthropic:claude-y", True), ("claude-y", True)])
+def test_anthropics_address_in_a_file_follows_only_to_its_own_models(model: str, kept: bool, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f'[llm]\nmodel = "claude-x"\nbase_url = "{OWN}/v1/"\napi_key = "key-12345"\n')
+    found = load_settings(file, environ={"HANDWORK_HOME": str(tmp_path)}, overrides={"llm": {"model": model}}).llm_for(
+        ""
+    )
+    assert (found.base_url, found.api_key) == ((f"{OWN}/v1/", "key-12345") if kept else ("", ""))
 
 
 # ---- over HTTP
