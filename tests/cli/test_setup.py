@@ -271,8 +271,8 @@ async def test_an_address_where_nobody_is_is_said_and_leads_back(home: Path, wor
     assert "! 127.0.0.1:9: the connection failed: connection refused" in terminal.plain
     await say(terminal, "", MENU)
     await say(terminal, "3", "Base URL")
-    await say(terminal, "no address at all", "Its key")
-    await say(terminal, "", "Name of the model")
+    await say(terminal, "no address at all", "Base URL")
+    assert "is no address: expected http(s)://" in " ".join(terminal.plain.split())
     terminal.type("q\n")
     assert await terminal.end() == 0
     assert kept(home) == []
@@ -397,3 +397,10 @@ async def test_no_line_is_broken_by_the_terminal(workspace: Path, columns: int) 
     terminal.type("q\n")
     await terminal.end()
     assert max(map(len, terminal.plain.splitlines())) < columns
+
+
+async def test_a_variable_that_goes_over_the_key_just_stored_is_told(workspace: Path, openai: Provider) -> None:
+    terminal = await pasted(workspace, KEY, "Model (", OPENAI_BASE_URL=openai.url, OPENAI_API_KEY=OTHER)
+    await say(terminal, "", "Type next:")
+    assert await terminal.end() == 0
+    assert "! OPENAI_API_KEY is set, and its key goes over the stored one" in " ".join(terminal.plain.split())

@@ -252,3 +252,14 @@ async def test_a_refused_key_is_told_by_where_it_came_from(environ: dict[str, st
         await llm.aclose()
     assert words in caught.value.hint
     assert "https://platform.openai.com/api-keys" in caught.value.hint
+
+
+async def test_a_survey_and_the_choice_agree_about_half_a_table(ollama: FaultServer) -> None:
+    half = settings(LLMSettings(base_url=ollama.url), OPENAI_API_KEY=OPENAI)
+    found = await asyncio.to_thread(survey, half)
+    assert found.winner is not None
+    assert found.winner.model == (await chosen(half))[0] == "qwen3:8b"
+    unknown = settings(LLMSettings(api_key="house-made-token-1"), OPENAI_API_KEY=OPENAI)
+    found = await asyncio.to_thread(survey, unknown)
+    assert found.winner is None
+    assert "no model is named" in found.unfinished

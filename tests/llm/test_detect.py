@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from handwork.config.providers import LOCAL_SERVERS, PROVIDERS
-from handwork.errors import AuthenticationError, ModelConnectionError, ModelNotFoundError, ServerError
+from handwork.errors import AuthenticationError, ConfigError, ModelConnectionError, ModelNotFoundError, ServerError
 from handwork.llm.detect import Server, best_model, find_servers, list_models
 from tests.support.fault_server import Answer, Fault, FaultServer, Received, error_answer, json_answer
 
@@ -195,3 +195,20 @@ async def test_a_server_that_says_nothing_is_given_up_in_time() -> None:
     async with FaultServer([Answer(before=Fault.SILENCE)]) as server:
         with pytest.raises(ModelConnectionError, match="no answer"):
             await asyncio.to_thread(list_models, server.url, "", {}, 0.1)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["localhost:11434", "ftp://localhost/v1", "http://[::1", "http://127.0.0.1:99999/v1", "http://", "http://a b/v1"],
+)
+async def test_an_address_that_is_none_finds_nothing_and_raises_nothing(address: str) -> None:
+    environ = os.environ | {"OLLAMA_BASE_URL": address}
+    there = await asyncio.to_thread(find_servers, environ, PLENTY)
+    assert {each.state for each in there} == {"silent"}
+    with pytest.raises(ConfigError, match="is no address"):
+        list_models(address, "", environ)
+
+
+def test_a_file_without_certificates_is_named() -> None:
+    with pytest.raises(ConfigError, match="SSL_CERT_FILE names /dev/null"):
+        list_models("https://127.0.0.1:9/v1", "", {"SSL_CERT_FILE": "/dev/null"})

@@ -65,7 +65,10 @@ def detect_models(config: Path | None) -> None:
     """Print every place where a model is looked for, in order, what is there, and which one is used and why."""
     _, found = look_around(config)
     places = (
-        ("command line, configuration", [_with_address(each) for each in found.configured]),
+        (
+            "command line, configuration",
+            [*(_with_address(each) for each in found.configured), *filter(None, [found.unfinished])],
+        ),
         ("keys in the environment", [f"{each.model} ({each.why})" for each in found.environment]),
         ("stored keys", [*(each.model for each in found.stored), *found.elsewhere, *filter(None, [found.problem])]),
         ("servers of this machine", [_server_line(server) for server in found.servers]),

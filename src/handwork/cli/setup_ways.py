@@ -8,6 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
+from handwork.cli.clean import one_line
 from handwork.cli.models import fetch_with_progress
 from handwork.cli.outcome import complaint
 from handwork.cli.setup_try import Trial
@@ -17,6 +18,7 @@ from handwork.config.key_forms import clean_key, owners_of, shown_key
 from handwork.config.providers import LOCAL, PROVIDERS, Provider
 from handwork.config.setup_file import FILE, delete_choice
 from handwork.errors import ConfigError, HandworkError, ModelNotFoundError
+from handwork.llm.address import check_url
 from handwork.llm.catalog import LOCAL_MODELS
 from handwork.llm.choice import Candidate, Survey
 from handwork.llm.detect import Server, best_model, list_models
@@ -125,6 +127,10 @@ class Ways:
                 model = self._talk.ask(f"Model (Enter takes {provider.default_model}): ") or provider.default_model
         where = self._settings.keys.set(provider.name, key, base_url=address, model=model)
         self._stored(where)
+        if variable := provider.variable(self._settings.environ):
+            self._talk.say(
+                f"! {variable} is set, and its key goes over the stored one: unset it to use this one.", "yellow"
+            )
         return Candidate(f"{provider.name}:{model}", "its key is stored")
 
     def _stored(self, where: str) -> None:
@@ -148,7 +154,7 @@ class Ways:
         """One of a server's models; '' for none."""
         ordered = [best, *(name for name in models if name != best)] if best else list(models)
         for number, name in enumerate(ordered[:_SHOWN], 1):
-            self._talk.say(f"{number:>3}  {name}")
+            self._talk.say(f"{number:>3}  {one_line(name, 200)}", hang=3)
         if len(ordered) > _SHOWN:
             self._talk.say(f"     and {len(ordered) - _SHOWN} more: type the name")
         answer = self._talk.ask(
@@ -167,7 +173,7 @@ class Ways:
         )
 
     def _address(self) -> Candidate | None:
-        url = _as_url(self._talk.ask("Base URL, such as http://192.168.1.5:8000/v1 (Enter goes back): "))
+        url = self._url()
         if not url:
             return None
         key = self._key("Its key, not shown (Enter: it needs none): ")
@@ -193,6 +199,16 @@ class Ways:
         if key:
             self._stored(self._settings.keys.set(url, key, base_url=url, model=model))
         return Candidate(model, "chosen here", url)
+
+    def _url(self) -> str:
+        """A base URL; '' for none."""
+        while url := _as_url(self._talk.ask("Base URL, such as http://192.168.1.5:8000/v1 (Enter goes back): ")):
+            try:
+                check_url(url)
+                break
+            except ConfigError as error:
+                self._talk.say(complaint(error), "yellow")
+        return url
 
     def _listed(self, url: str, key: str) -> tuple[str, tuple[str, ...]]:
         """The address with what was left out of it, and the models there; none if it does not tell."""

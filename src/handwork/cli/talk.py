@@ -45,7 +45,7 @@ class Talk:
 
     def ask(self, prompt: str) -> str:
         """One line, without the spaces around it; '' for an empty one. Raises Left."""
-        self.screen.write(prompt, "bold")
+        self.screen.write(clean_for_terminal(prompt), "bold")
         return self._answer(self._line())
 
     def secret(self, prompt: str) -> str:

@@ -12,6 +12,7 @@ from handwork.config import Home, LLMSettings
 from handwork.config.credentials import provider_at, provider_key, url_origin, withheld_variable
 from handwork.config.keys import KeyStore
 from handwork.errors import ConfigError, NoModelError
+from handwork.llm.address import check_url
 from handwork.llm.anthropic_encoder import MessagesEncoder
 from handwork.llm.anthropic_models import messages_options
 from handwork.llm.anthropic_stream import MessageStream
@@ -136,7 +137,7 @@ def _place(settings: LLMSettings, environ: Mapping[str, str], keys: KeyStore | N
     base_url = settings.base_url or provider.address(environ)
     if not base_url:
         raise ConfigError(f"The provider {provider.name} needs a base URL: set [llm] base_url or --base-url")
-    _check_url(base_url)
+    check_url(base_url)
     own = provider_key(provider, base_url, environ)
     key, about = _configured_key(settings, environ), ""
     if not key and own and own.key:
@@ -212,18 +213,6 @@ def _configured_key(settings: LLMSettings, environ: Mapping[str, str]) -> str:
         if not (key := environ.get(name, "").strip()):
             raise ConfigError(f"[llm] api_key names the environment variable {name}, which is not set")
     return key
-
-
-def _check_url(url: str) -> None:
-    """A base URL that no request can be sent to is found now, not by asking again and again."""
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
-    except ValueError:
-        good = False
-    if not good or not url.isprintable() or any(letter in url for letter in " \\"):
-        shown = url.rpartition("@")[2]  # what stands before may be a password
-        raise ConfigError(f"The base URL {shown!r} is no address: expected http(s)://host[:port]/path")
 
 
 def _endpoint(settings: LLMSettings, place: _Place) -> str:

@@ -11,7 +11,7 @@ from handwork.config.credentials import url_origin
 from handwork.config.key_forms import owners_of
 from handwork.config.keys import StoredKey
 from handwork.config.providers import LOCAL, PROVIDERS, find_provider
-from handwork.errors import ConfigError, NoModelError
+from handwork.errors import ConfigError, HandworkError, NoModelError
 from handwork.llm.catalog import LOCAL_MODELS
 from handwork.llm.detect import Server, best_model, find_servers, list_models
 
@@ -48,7 +48,7 @@ def choose(settings: Settings, table: LLMSettings) -> Candidate:
     """
     if table.base_url:
         return _at(table, settings)
-    if table.api_key or table.api_type or table.headers:
+    if _is_half(table):
         return _with_own_key(table)
     for candidates in (environment_candidates, stored_candidates):
         if (first := next(candidates(settings), None)) is not None:
@@ -64,10 +64,13 @@ def choose(settings: Settings, table: LLMSettings) -> Candidate:
 class Survey:
     """All that was found at each place, in the order in which the places count.
 
-    problem: the stored keys cannot be read. elsewhere: of stored keys that are for another address, what to say.
+    unfinished: what is configured names no model and tells none either; it stops the search.
+    problem: the stored keys cannot be read.
+    elsewhere: of stored keys that are for another address, what to say.
     """
 
     configured: tuple[Candidate, ...]
+    unfinished: str
     environment: tuple[Candidate, ...]
     stored: tuple[Candidate, ...]
     problem: str
@@ -82,6 +85,8 @@ class Survey:
     @property
     def winner(self) -> Candidate | None:
         """The model that is used where no command line names another."""
+        if self.unfinished:
+            return None
         places = (self.configured, self.environment, self.stored, self.running, self.fetched)
         return next((place[0] for place in places if place), None)
 
@@ -91,7 +96,8 @@ def survey(settings: Settings, configured: str = "configured") -> Survey:
 
     `configured` says where a configured model was named.
     """
-    table, problem = settings.llm["default"], ""
+    first, unfinished = _configured(settings, configured)
+    problem = ""
     stored: tuple[Candidate, ...] = ()
     elsewhere: tuple[str, ...] = ()
     try:
@@ -100,7 +106,8 @@ def survey(settings: Settings, configured: str = "configured") -> Survey:
     except ConfigError as error:
         problem = str(error)
     return Survey(
-        (Candidate(table.model, configured, table.base_url),) if table.model else (),
+        first,
+        unfinished,
         tuple(environment_candidates(settings)),
         stored,
         problem,
@@ -108,6 +115,24 @@ def survey(settings: Settings, configured: str = "configured") -> Survey:
         find_servers(settings.environ),
         tuple(fetched_candidates(settings)),
     )
+
+
+def _configured(settings: Settings, where: str) -> tuple[tuple[Candidate, ...], str]:
+    """The configured model; or what half a table leads to, or why it leads nowhere."""
+    table = settings.llm["default"]
+    if table.model:
+        return (Candidate(table.model, where, table.base_url),), ""
+    if not _is_half(table):
+        return (), ""
+    try:
+        return (choose(settings, table),), ""
+    except HandworkError as error:
+        return (), str(error)
+
+
+def _is_half(table: LLMSettings) -> bool:
+    """Whether a table without a model says something that is for one place only."""
+    return bool(table.base_url or table.api_key or table.api_type or table.headers)
 
 
 def environment_candidates(settings: Settings) -> Iterator[Candidate]:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from handwork.config.providers import LOCAL_SERVERS, PROVIDERS, Provider
 from handwork.errors import AuthenticationError, ConfigError, ModelConnectionError, ModelError, ModelNotFoundError
+from handwork.llm.address import check_url
 from handwork.llm.failures import Source, error_of
 from handwork.llm.jsontext import parse
 from handwork.llm.transport import proxy_for
@@ -122,8 +123,9 @@ def list_models(url: str, key: str, environ: Mapping[str, str], patience: float 
 
     Raises:
         ModelError: typed as for a request; ModelNotFoundError where no list of models is.
-        ConfigError: a proxy or certificate file that cannot be used.
+        ConfigError: an address that is none; a proxy or certificate file that cannot be used.
     """
+    check_url(url)
     source = Source("", urlsplit(url).netloc.rpartition("@")[2], key)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
@@ -175,7 +177,6 @@ def _names(body: bytes) -> tuple[str, ...] | None:
 
 def _get(url: str, headers: Mapping[str, str], deadline: float, environ: Mapping[str, str]) -> tuple[int, bytes]:
     """Status and body. Raises OSError, TimeoutError (one, too) at the deadline."""
-    import ssl
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener
@@ -186,19 +187,33 @@ def _get(url: str, headers: Mapping[str, str], deadline: float, environ: Mapping
         def redirect_request(self, *_: Any) -> None:
             return None
 
-    proxy, ca = proxy_for(url, environ), environ.get("SSL_CERT_FILE")
-    handlers: list[Any] = [Stay, ProxyHandler({urlsplit(url).scheme: proxy} if proxy else {})]
-    if url.startswith("https:"):
-        handlers.append(HTTPSHandler(context=ssl.create_default_context(cafile=ca or None)))
-    request = Request(url, headers={"User-Agent": "handwork", "Accept": "application/json", **headers})
     try:
+        proxy = proxy_for(url, environ)
+        handlers: list[Any] = [Stay, ProxyHandler({urlsplit(url).scheme: proxy} if proxy else {})]
+        if url.startswith("https:"):
+            handlers.append(HTTPSHandler(context=_trusted(environ.get("SSL_CERT_FILE"))))
+        request = Request(url, headers={"User-Agent": "handwork", "Accept": "application/json", **headers})
         with build_opener(*handlers).open(request, timeout=_left(deadline)) as response:
             return response.status, _read(response, deadline)
     except HTTPError as error:
         with error:
             return error.code, _read(error, deadline)
-    except (HTTPException, ValueError) as error:
+    except HTTPException as error:
         raise OSError(f"what came is no HTTP answer ({type(error).__name__})") from None
+    except ValueError:
+        raise OSError("this is no address, nor one that a request can be sent to") from None
+
+
+def _trusted(ca: str | None) -> Any:
+    """Raises ConfigError for a file that holds no certificates."""
+    import ssl
+
+    try:
+        return ssl.create_default_context(cafile=ca or None)
+    except OSError as error:  # SSLError is one
+        raise ConfigError(
+            f"SSL_CERT_FILE names {ca}, which holds no certificates that can be read: {error.strerror or error}"
+        ) from None
 
 
 def _read(response: Any, deadline: float) -> bytes:
