@@ -163,6 +163,7 @@ def test_what_a_model_refuses_is_known_by_its_name(model: str, temperature: bool
     body = sent(Request(history(), None, TOOLS, tool_choice=ToolChoice.REQUIRED), options)
     assert ("temperature" in body) is temperature
     assert body["tool_choice"] == {"type": "any" if forced else "auto"}
+    assert body["max_tokens"] == (100 if forced else 16_100)  # what it thinks unasked counts, too
 
 
 @pytest.mark.parametrize(("choice", "wire"), [("auto", "auto"), ("none", "none"), ("required", "any")])

@@ -82,7 +82,7 @@ class MessagesEncoder:
         options = self._options
         limit = request.max_tokens or options.max_tokens
         settings: dict[str, JSON] = {"model": options.model, "stream": True}
-        settings["max_tokens"] = limit + options.room_to_think() if thinks else limit
+        settings["max_tokens"] = limit + options.room_to_think(asked=thinks)
         if thinks:
             return settings | options.thinking_fields()
         temperature = options.temperature if request.temperature is None else request.temperature
@@ -96,7 +96,7 @@ class MessagesEncoder:
             return b""
         choice = ToolChoice(request.tool_choice).value.encode()
         if request.tool_choice == ToolChoice.REQUIRED:
-            choice = b"auto" if thinks or not self._options.takes_forced_calls else b"any"
+            choice = b"auto" if thinks or self._options.thinks_unasked else b"any"
         return b',"tool_choice":{"type":"%s"}' % choice
 
 

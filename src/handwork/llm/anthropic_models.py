@@ -21,7 +21,8 @@ class MessagesOptions:
 
     max_tokens: bounds what is said; thinking comes on top.
     thinking: a budget in tokens; `adaptive`, or an effort (then adaptive with that effort); None for the model's own default.
-    takes_temperature, takes_forced_calls: False where the model refuses them whatever else is sent.
+    takes_temperature: False where the model refuses it whatever else is sent.
+    thinks_unasked: it thinks unless told not to, so that room for it is needed, and calls cannot be forced.
     """
 
     model: str
@@ -29,7 +30,7 @@ class MessagesOptions:
     temperature: float | None = None
     thinking: int | str | None = None
     takes_temperature: bool = True
-    takes_forced_calls: bool = True
+    thinks_unasked: bool = False
 
     @property
     def folds(self) -> bool:
@@ -50,11 +51,11 @@ class MessagesOptions:
         fields: dict[str, JSON] = {"thinking": {"type": "adaptive", "display": "summarized"}}
         return fields if self.thinking == "adaptive" else fields | {"output_config": {"effort": self.thinking}}
 
-    def room_to_think(self) -> int:
-        """Tokens to add to the bound of a reply, which counts thinking too."""
-        if self.thinking is None:
-            return 0
-        return self.thinking if isinstance(self.thinking, int) else _ADAPTIVE_ROOM
+    def room_to_think(self, *, asked: bool) -> int:
+        """Tokens to add to the bound of a reply, which counts thinking too. `asked`: it is switched on in this request."""
+        if asked and isinstance(self.thinking, int):
+            return self.thinking
+        return _ADAPTIVE_ROOM if asked or self.thinks_unasked else 0
 
 
 def messages_options(
@@ -68,7 +69,7 @@ def messages_options(
         temperature=temperature,
         thinking=thinking,
         takes_temperature=version < (4, 7),  # later ones refuse every value but the default
-        takes_forced_calls=version < (5, 0),  # these think unasked, and who thinks cannot be forced
+        thinks_unasked=version >= (5, 0),
     )
 
 
