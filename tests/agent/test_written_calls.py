@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from handwork.agent.toolcall import ToolCallAgent
 from handwork.config import LLMSettings, Settings
 from handwork.llm.llm import LLM
 from handwork.llm.scripted import ScriptedModel
-from handwork.schema import Message, Role, Status
+from handwork.schema import Message, Reply, Role, Status, TextDelta
 from handwork.tool.function import tool
 from handwork.tool.terminate import Terminate
 from tests.agent.conftest import Seen
@@ -37,8 +39,50 @@ async def test_a_call_written_as_text_is_run_and_said(settings: Settings, seen: 
     assert len({m.tool_call_id for m in results}) == 2
     told = [event.text for event in seen.of("notice")]
     assert told == ["The model wrote a call as text; it is read as that call: add"] * 2
+    assert "".join(event.text for event in seen.of("text_delta")) == "42"
+    assert not seen.of("reply_discarded")
+
+
+async def test_what_was_shown_before_a_call_is_taken_back(settings: Settings, seen: Seen) -> None:
+    agent = agent_of(settings, ['<think>Sum.</think>{"name": "add", "arguments": {"a": 1, "b": 2}}', "3"])
+    assert (await agent.run("go", listener=seen)).output == "3"
     kinds = seen.types()
     assert kinds.index("text_delta") < kinds.index("reply_discarded") < kinds.index("tool_call_started")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"name": "add"}',
+        "```json\n[1, 2]\n```",
+        "[a link](x) and more",
+        "  \n",
+        "[",
+        "{",
+        "`x`",
+        "<b>bold</b>",
+        "x" * 60_000,
+        "{" * 60_000,
+    ],
+)
+async def test_an_answer_that_only_began_like_a_call_is_shown_whole_and_in_order(
+    settings: Settings, seen: Seen, answer: str
+) -> None:
+    pieces = [TextDelta(answer[at : at + 7]) for at in range(0, len(answer), 7)]
+    agent = agent_of(settings, [[*pieces, Reply(content=answer)], "end"], max_steps=1)
+    await agent.run("go", listener=seen)
+    assert "".join(event.text for event in seen.of("text_delta")) == answer
+
+
+async def test_a_sentence_is_shown_as_it_comes_and_a_call_that_is_begun_is_not(settings: Settings, seen: Seen) -> None:
+    shown: list[list[str]] = []
+
+    async def slowly(request: Any) -> Any:
+        return [TextDelta("Hel"), TextDelta("lo"), Reply(content="Hello")]
+
+    agent = agent_of(settings, [slowly])
+    await agent.run("go", listener=lambda event: shown.append([event.text]) if event.type == "text_delta" else None)
+    assert shown == [["Hel"], ["lo"]]
 
 
 async def test_bad_arguments_of_a_written_call_are_told_like_those_of_any(settings: Settings) -> None:

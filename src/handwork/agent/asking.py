@@ -9,6 +9,7 @@ from typing import Any
 from handwork import events as ev
 from handwork import schema as sc
 from handwork.agent.context import RequestKey
+from handwork.agent.held import HeldText
 from handwork.agent.run import Run
 from handwork.errors import BrokenStreamError, TokenLimitExceeded
 from handwork.llm.asking import goes_to
@@ -60,18 +61,7 @@ class Asker:
         if reply.cost_usd is None and run.session.budget.usd is not None and not self._told:
             self._told = True
             run.notice("warning", f"No price is known for {model.name}: the budget in USD cannot be held.")
-        return self._read(run, reply, request)
-
-    def _read(self, run: Run, reply: sc.Reply, request: sc.Request) -> sc.Reply:
-        """The reply, and of one that wrote its calls as text, the calls."""
-        read = with_written_calls(reply, request)
-        if read is None:
-            return reply
-        if run.session.heard and not self._quiet:
-            run.emit(ev.ReplyDiscarded())  # the text that was shown is no answer
-        names = ", ".join(call.function.name for call in read.tool_calls)
-        run.notice("info", f"The model wrote a call as text; it is read as that call: {names}")
-        return read
+        return reply
 
 
 async def _listen(
@@ -79,16 +69,34 @@ async def _listen(
 ) -> sc.Reply:
     """Tell a stream's items as events; the reply is its last. `announce` is told another model's name before it is asked."""
     heard = run.session.heard and not quiet
+    text = HeldText(request, lambda item: run.emit(_event(item)))
     stream: Any = model.stream(request)  # usually a generator, which must be closed at once when we leave early
     async with aclosing(stream) as items:
         async for item in items:
             if isinstance(item, sc.Reply):
-                return item
+                return _read(run, item, request, text)
             if isinstance(item, sc.Rerouted):
                 await announce(item.model)
+            elif heard and isinstance(item, sc.TextDelta):
+                text.add(item)
             elif heard or not isinstance(item, _DELTAS):
                 run.emit(_event(item))
+            if isinstance(item, sc.Discarded):
+                text.begin()
     raise BrokenStreamError("the model's stream ended without a reply", provider=model.name)
+
+
+def _read(run: Run, reply: sc.Reply, request: sc.Request, text: HeldText) -> sc.Reply:
+    """The reply, and of one that wrote its calls as text, the calls."""
+    read = with_written_calls(reply, request)
+    if read is None:
+        text.release()
+        return reply
+    if text.shown:
+        run.emit(ev.ReplyDiscarded())
+    names = ", ".join(call.function.name for call in read.tool_calls)
+    run.notice("info", f"The model wrote a call as text; it is read as that call: {names}")
+    return read
 
 
 _DELTAS = (sc.TextDelta, sc.ThinkingDelta, sc.ToolArgsDelta, sc.Discarded)

@@ -52,6 +52,19 @@ def with_written_calls(reply: Reply, request: Request) -> Reply | None:
     return replace(reply, content=None, tool_calls=calls, thinking=thinking, finish_reason="tool_calls")
 
 
+_OPENING = re.compile(r"\[\s*(?:\{|\Z)|\{\s*(?:\"|\Z)|`{1,2}\Z|```[^\n]*\Z")
+"""How lists, objects and fences begin that may hold calls."""
+
+
+def may_be_written(text: str) -> bool:
+    """Whether a text that begins so (200 characters suffice) may come to be a written call; unlike `[a link]` or a sentence."""
+    text = text.lstrip()
+    if not text or _OPENING.match(text) or _FENCE.match(text):
+        return True
+    tags = [beginning for beginning in _FORMS if len(beginning) > 1]
+    return any(text.startswith(tag) or tag.startswith(text) for tag in tags)
+
+
 def _read(content: str) -> tuple[list[str], Calls]:
     """(thoughts, calls): the calls that the content consists of besides thoughts before them."""
     thoughts, at = [], 0
