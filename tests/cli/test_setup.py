@@ -6,6 +6,7 @@ import json
 import signal
 import tomllib
 from collections.abc import AsyncIterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -267,9 +268,9 @@ async def test_an_address_where_nobody_is_is_said_and_leads_back(home: Path, wor
     terminal = await begin(workspace)
     await say(terminal, "3", "Base URL")
     await say(terminal, "127.0.0.1:9", "Its key")
-    await say(terminal, "", "Name of the model")
-    assert "! 127.0.0.1:9: the connection failed: connection refused" in terminal.plain
-    await say(terminal, "", MENU)
+    await say(terminal, "", "Try again? [Y/n]")
+    assert "✗ 127.0.0.1:9: the connection failed: connection refused" in terminal.plain
+    await say(terminal, "n", MENU)
     await say(terminal, "3", "Base URL")
     await say(terminal, "no address at all", "Base URL")
     assert "is no address: expected http(s)://" in " ".join(terminal.plain.split())
@@ -404,3 +405,18 @@ async def test_a_variable_that_goes_over_the_key_just_stored_is_told(workspace: 
     await say(terminal, "", "Type next:")
     assert await terminal.end() == 0
     assert "! OPENAI_API_KEY is set, and its key goes over the stored one" in " ".join(terminal.plain.split())
+
+
+async def test_a_local_model_is_offered_with_its_size_and_licence_and_nothing_is_fetched_unasked(
+    home: Path, workspace: Path
+) -> None:
+    terminal = await begin(workspace)
+    await say(terminal, "4", "[Y/n]" if find_spec("xllamacpp") else "handwork[local]")
+    assert "licence Apache-2.0: 93 MB to download" in " ".join(terminal.plain.split())
+    if find_spec("xllamacpp"):
+        await say(terminal, "n", MENU)
+    else:
+        await terminal.expect(MENU)
+    terminal.type("\n")
+    assert await terminal.end() == 0
+    assert kept(home) == []

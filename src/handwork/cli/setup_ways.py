@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from urllib.parse import urlsplit
@@ -17,7 +18,7 @@ from handwork.config import Settings
 from handwork.config.key_forms import clean_key, owners_of, shown_key
 from handwork.config.providers import LOCAL, PROVIDERS, Provider
 from handwork.config.setup_file import FILE, delete_choice
-from handwork.errors import ConfigError, HandworkError, ModelNotFoundError
+from handwork.errors import ConfigError, HandworkError, ModelConnectionError, ModelNotFoundError
 from handwork.llm.address import check_url
 from handwork.llm.catalog import LOCAL_MODELS
 from handwork.llm.choice import Candidate, Survey
@@ -181,19 +182,19 @@ class Ways:
             self._talk.say("! The key would go over an unencrypted connection (http, not https).", "yellow")
             if not self._talk.agree("Go on?"):
                 return None
-        url, models = self._listed(url, key)
-        model = (
-            self._model_of(models, best_model(models))
-            if models
-            else self._talk.ask("Name of the model (Enter goes back): ")
-        )
+        listed = self._listed(url, key)
+        if listed is None:
+            return None
+        url, models = listed
+        name = "Name of the model (Enter goes back): "
+        model = self._model_of(models, best_model(models)) if models else self._talk.ask(name)
         while model and (outcome := Trial(model, key, url).run(self._settings, self._talk)) not in ("good", "kept"):
             if outcome == "back":
                 return None
             if outcome == "key":
                 key = self._key("Its key, not shown (Enter: it needs none): ")
             else:
-                model = self._talk.ask("Name of the model (Enter goes back): ")
+                model = self._talk.ask(name)
         if not model:
             return None
         if key:
@@ -210,22 +211,25 @@ class Ways:
                 self._talk.say(complaint(error), "yellow")
         return url
 
-    def _listed(self, url: str, key: str) -> tuple[str, tuple[str, ...]]:
-        """The address with what was left out of it, and the models there; none if it does not tell."""
-        try:
-            return url, list_models(url, key, self._settings.environ)
-        except ModelNotFoundError as error:
-            failed: HandworkError = error
-        except HandworkError as error:
-            self._talk.say(f"! {complaint(error)}", "yellow")
-            return url, ()
-        if not urlsplit(url).path.strip("/"):
+    def _listed(self, url: str, key: str) -> tuple[str, tuple[str, ...]] | None:
+        """The address with what was left out of it, and the models there (none if it does not tell); None: nobody is there."""
+        addresses = [url] if urlsplit(url).path.strip("/") else [url, f"{url}/v1"]
+        while True:
             try:
-                return f"{url}/v1", list_models(f"{url}/v1", key, self._settings.environ)
+                return self._first_list(addresses, key)
+            except ModelConnectionError as error:
+                self._talk.say(f"✗ {complaint(error)}", "red")
+                if not self._talk.agree("Try again?"):
+                    return None
             except HandworkError as error:
-                failed = error
-        self._talk.say(f"! {complaint(failed)}", "yellow")
-        return url, ()
+                self._talk.say(f"! {complaint(error)}", "yellow")
+                return url, ()
+
+    def _first_list(self, addresses: Sequence[str], key: str) -> tuple[str, tuple[str, ...]]:
+        for url in addresses[:-1]:
+            with suppress(ModelNotFoundError):
+                return url, list_models(url, key, self._settings.environ)
+        return addresses[-1], list_models(addresses[-1], key, self._settings.environ)
 
     # ---- in this process
 
