@@ -139,3 +139,17 @@ async def test_on_a_terminal_no_row_is_broken_and_what_was_set_stands_out(
     rows = terminal.seen.splitlines()
     assert any("\x1b[2m" in row and "max_tokens" in row for row in rows)
     assert not any("\x1b[2m" in row and "some-model" in row for row in rows)
+
+
+async def test_whoever_has_no_model_is_told_of_the_file_that_lies_right_there(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "config" / "config.toml"
+    file.parent.mkdir()
+    file.write_text('[llm]\nmodel = "openai:x"')
+    ended = await handwork("run", "Do it", cwd=tmp_path)
+    assert ended.code == 2
+    assert f"give --config {file}, which is not read by itself; or run `handwork setup`" in ended.err
+    terminal = await Terminal.run("run", "Do it", cwd=tmp_path, columns=200)
+    await terminal.expect("is not read by itself; to use it, say n and give --config")
+    await terminal.expect("Set one up now? [Y/n]")
+    terminal.type("n\n")
+    assert await terminal.end() == 2

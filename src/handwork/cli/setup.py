@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def offer_setup(settings: Settings, error: NoModelError, config: Path | None = N
     if not _person_is_there():
         return False
     talk = Talk(open_screen(), sys.stdin)
+    if file := settings.unread_config:
+        talk.say(f"{file} is not read by itself; to use it, say n and give --config {shlex.quote(str(file))}", "yellow")
     try:
         named = any(llm.model for llm in settings.llm.values())  # a newcomer has named none
         if not talk.agree(f"{f'{error.what}.' if named else 'No model yet.'} Set one up now?"):

@@ -116,9 +116,10 @@ def load_configuration(
     notices = [
         *variables_without_effect(environ, TABLES),
         *_not_read(foreign),
+        *_home_within(home, workspace),
         *([f"{servers}: without meaning here: {', '.join(passed)}"] if passed else []),
     ]
-    settings, origins = merged.settled(home, environ, notices)
+    settings, origins = merged.settled(home, environ, notices, tuple(foreign))
     unread |= dict.fromkeys(foreign, "a workspace does not configure Handwork")
     files = tuple(layer.file for layer in merged.layers if layer.file is not None)
     return Configuration(settings, origins, files, unread)
@@ -148,7 +149,7 @@ class _Merged:
             self._put(self.tables.setdefault(name, {}), found, (name,), TABLES[name], layer)
 
     def settled(
-        self, home: Home, environ: Mapping[str, str], notices: list[str]
+        self, home: Home, environ: Mapping[str, str], notices: list[str], unread: tuple[Path, ...]
     ) -> tuple[Settings, Mapping[KeyPath, Origin]]:
         """The settings, and where each key was set."""
         tables = {name: TABLES[name](**values) for name, values in self.tables.items()}
@@ -160,6 +161,7 @@ class _Merged:
             "llm": {name: with_variables(each.settings, environ) for name, each in found.items()},
             "home": home,
             "environ": environ,
+            "unread": unread,
             "withheld": {name: each.withheld for name, each in found.items() if each.withheld},
         }
         settings = Settings.model_validate(
@@ -216,6 +218,12 @@ def _of_the_workspace(workspace: Path | None, layers: list[Layer]) -> list[Path]
             if file.is_file() and not any(each.exists() and file.samefile(each) for each in read):
                 found.append(file)
     return found
+
+
+def _home_within(home: Home, workspace: Path | None) -> Iterator[str]:
+    """The sandbox hides such a home, but git and whatever copies the workspace take it along."""
+    if workspace is not None and home.data.absolute().is_relative_to(workspace.absolute()):
+        yield f"Handwork's own files ({home.data}) lie in the workspace: set HANDWORK_HOME to a folder outside of it"
 
 
 def _not_read(files: list[Path]) -> Iterator[str]:

@@ -173,6 +173,9 @@ class Settings(SettingsTable):
     notices: tuple[str, ...] = ()
     """What the user should be told once about how these settings came about."""
 
+    unread: tuple[Path, ...] = ()
+    """Files for us in the workspace that were not read: whoever finds no model says so."""
+
     withheld: Mapping[str, str] = {}
     """Of those, by the name of an [llm] table: that a key was given for another place, and does not go to this one."""
 
@@ -194,6 +197,11 @@ class Settings(SettingsTable):
     def keys(self) -> KeyStore:
         """The keys that `handwork setup` stored; nothing is read before one is asked for."""
         return KeyStore(self.home.config)
+
+    @property
+    def unread_config(self) -> Path | None:
+        """The configuration file in the workspace that was not read."""
+        return next((file for file in self.unread if file.suffix == ".toml"), None)
 
     @property
     def store_path(self) -> Path:

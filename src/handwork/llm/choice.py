@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -56,8 +57,14 @@ def choose(settings: Settings, table: LLMSettings) -> Candidate:
     servers = find_servers(settings.environ)
     found = next(server_candidates(servers), None) or next(fetched_candidates(settings), None)
     if found is None:
-        raise NoModelError(_nothing(servers), hint=WAYS_ON)
+        raise NoModelError(_nothing(servers), hint=_ways_on(settings))
     return found
+
+
+def _ways_on(settings: Settings) -> str:
+    """What can be done, first of all with a configuration file that lies right there."""
+    file = settings.unread_config
+    return f"give --config {shlex.quote(str(file))}, which is not read by itself; or {WAYS_ON}" if file else WAYS_ON
 
 
 @dataclass(frozen=True, slots=True)
