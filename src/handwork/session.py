@@ -79,7 +79,7 @@ class Session:
         self._blobs: set[str] = set()
         self._secrets = _secrets(settings)
         self._sandbox: Sandbox | None = None
-        self._notices: list[tuple[str, str]] = []
+        self._notices = [("warning", text) for text in settings.keys.take_notices()]
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod

@@ -137,3 +137,16 @@ async def test_a_key_that_only_the_keyring_knows_is_masked_as_soon_as_it_is_used
 
 def test_no_server_of_the_machine_is_found_by_tests() -> None:
     assert {server.state for server in find_servers(os.environ)} == {"silent"}
+
+
+async def test_mended_permissions_of_the_stored_keys_are_told_in_the_run(settings: Settings, seen: Seen) -> None:
+    store = KeyStore(settings.home.config)
+    store.set("groq", KEY, base_url="https://api.groq.com/openai/v1")
+    store.path.chmod(0o644)
+    async with FaultServer(lambda _: stream_of("Done.")) as server:
+        table = LLMSettings(model="m", base_url=server.url, api_key="of-its-own")
+        own = Settings(llm={"default": table})
+        await ToolCallAgent(settings=own).run("x", listener=seen)
+    told = [event.text for event in seen if isinstance(event, Notice)]
+    assert [text for text in told if "could be read by others" in text] == told
+    assert len(told) == 1

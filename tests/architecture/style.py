@@ -20,6 +20,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "config.keys:_perform": "the keyring: its backends raise errors of the services behind them",
     "events.fanout:_Ear._listen": "one listener",
     "events.fanout:_Ear.hear": "one listener",
+    "llm.aside:_perform": "work in a thread: it is raised where it is awaited",
     "session:Session.close_part": "one cleanup",
     "tool.kernel_bridge:_main": "a kernel that does not start is told to the tool",
     "tool.kernel_bridge:Kernel.stop": "one cleanup",

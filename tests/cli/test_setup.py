@@ -420,3 +420,17 @@ async def test_a_local_model_is_offered_with_its_size_and_licence_and_nothing_is
     terminal.type("\n")
     assert await terminal.end() == 0
     assert kept(home) == []
+
+
+async def test_a_home_that_cannot_be_written_is_said_in_two_lines(
+    home: Path, workspace: Path, openai: Provider
+) -> None:
+    (home / "file").write_text("")
+    environ = {"HANDWORK_HOME": str(home / "file" / "below"), "OPENAI_BASE_URL": openai.url}
+    terminal = await pasted(workspace, KEY, "Model (", **environ)
+    await say(terminal, "", MENU)
+    told = " ".join(terminal.plain.split())
+    assert "✗ The key cannot be stored in" in told
+    assert "→ free or open that folder, or name another in HANDWORK_HOME" in told
+    terminal.type("q\n")
+    assert await terminal.end() == 0

@@ -16,7 +16,7 @@ from handwork.llm.catalog import SMOLLM2_135M
 from handwork.llm.choice import choose, survey
 from handwork.llm.llm import LLM
 from handwork.schema import Message
-from tests.support.fault_server import Answer, FaultServer, Received, error_answer, json_answer, stream_of
+from tests.support.fault_server import Answer, Fault, FaultServer, Received, error_answer, json_answer, stream_of
 
 OPENAI = "sk-proj-" + "a1B2" * 10
 ANTHROPIC = "sk-ant-api03-" + "a1B2" * 10
@@ -263,3 +263,21 @@ async def test_a_survey_and_the_choice_agree_about_half_a_table(ollama: FaultSer
     found = await asyncio.to_thread(survey, unknown)
     assert found.winner is None
     assert "no model is named" in found.unfinished
+
+
+async def test_whoever_gives_up_waiting_for_a_mute_server_is_free_at_once() -> None:
+    async with FaultServer([Answer(before=Fault.SILENCE)]) as server:
+        llm = LLM(settings=settings(LLMSettings(base_url=server.url)))
+        waiting = asyncio.create_task(llm.ready())
+        await server.asked()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+
+async def test_two_first_requests_at_once_make_one_model(ollama: FaultServer) -> None:
+    told: list[str] = []
+    llm = LLM(settings=settings(OLLAMA_BASE_URL=ollama.url), notify=lambda _, text: told.append(text))
+    await asyncio.gather(llm.ready(), llm.ready(), llm.ask([Message.user_message("x")]))
+    await llm.aclose()
+    assert len(told) == 1

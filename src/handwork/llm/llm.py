@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from handwork.config import LLMSettings, Settings, load_settings
 from handwork.config.llm_tables import Settled, with_model
 from handwork.errors import ConfigError
+from handwork.llm.aside import aside
 from handwork.llm.asking import asking, close_model, reply_of
 from handwork.llm.base import Model
 from handwork.llm.build import build_model
@@ -84,7 +85,7 @@ class LLM:
             return
         known = self._llm_settings()
         if not known.settings.model:  # servers have to be asked
-            known = await asyncio.to_thread(self._chosen, known)
+            known = await aside(partial(self._chosen, known))
         if self._model is None:
             self._build(known)
 
