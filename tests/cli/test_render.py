@@ -241,3 +241,30 @@ def test_an_approval_leaves_nothing_out() -> None:
 def test_only_our_own_frame_is_taken_off_a_result() -> None:
     assert observation_of("Observed output of cmd `bash` executed:\nx") == "x"
     assert observation_of("See: Observed output of cmd `bash` executed:\nx").startswith("See")
+
+
+def test_an_edit_is_drawn_as_what_it_changed(log: Renderer, stream: io.StringIO) -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n one\n-two\n+t\x1b[2Jwo\n three\n"
+    log(ev.ToolCallStarted(call=call(name="str_replace_editor"), actions=()))
+    log(ev.ToolCallFinished(call_id="1", observation="The file …", details={"path": "/w/x", "diff": diff}))
+    assert stream.getvalue().endswith("  ⎿ /w/x\n    +1 −1 lines\n     one\n    -two\n    +two\n     three\n")
+
+
+def test_a_large_edit_is_folded(log: Renderer, stream: io.StringIO) -> None:
+    diff = "@@ -0,0 +1,500 @@\n" + "".join(f"+line {number} {'x' * 200}\n" for number in range(500))
+    log(ev.ToolCallFinished(call_id="1", observation="", details={"path": "/w/x", "diff": diff}))
+    rows = stream.getvalue().splitlines()
+    assert len(rows) < 30
+    assert max(map(len, rows)) <= 100
+    assert rows[1:3] == ["    +500 −0 lines", f"    +line 0 {'x' * 86}…"]
+    assert "480 more rows" in rows[-1]
+
+
+def test_what_was_asked_on_the_same_screen_is_not_drawn_again(stream: io.StringIO) -> None:
+    renderer = Renderer(Screen(stream), asks=True)
+    renderer(ev.ApprovalRequested(id="1", call=call(command="ls"), action=(), why="it would run a program"))
+    renderer(ev.ToolCallStarted(call=call(command="ls"), actions=()))
+    renderer(ev.ToolCallFinished(call_id="1", observation="a"))
+    renderer(ev.ToolCallStarted(call=call("2", "ask_human", inquire="Which?"), actions=()))
+    renderer(ev.ToolCallFinished(call_id="2", observation="this"))
+    assert stream.getvalue() == "  ⎿ a\n"

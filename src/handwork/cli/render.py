@@ -8,12 +8,15 @@ from typing import Any
 from handwork import events as ev
 from handwork.cli.calls import arguments_of, observation_of
 from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, fold_end, fold_middle, one_line
+from handwork.cli.diff import diff_rows
 from handwork.cli.screen import Screen
 from handwork.schema import Plan, Role
+from handwork.tool.ask_human import AskHuman
 
 _CALL_LINES = 8
 _RESULT_LINES = 5
 _PLAN_LINES = 16
+_DIFF_LINES = 20
 _LEVELS = {"info": ("·", "dim"), "warning": ("!", "yellow"), "error": ("✗", "red")}
 
 
@@ -25,10 +28,11 @@ class Renderer:
 
     Args:
         heads: whether each run begins with a line that names session, model and workspace.
+        asks: whether questions and approvals are put on the same screen, which show what they are about.
     """
 
-    def __init__(self, screen: Screen, *, heads: bool = True) -> None:
-        self._screen, self._heads = screen, heads
+    def __init__(self, screen: Screen, *, heads: bool = True, asks: bool = False) -> None:
+        self._screen, self._heads, self._asks = screen, heads, asks
         self._cleaner = StreamCleaner()
         self._kind = ""
         self._drawn = ""
@@ -36,6 +40,7 @@ class Renderer:
         self._of_reply = False
         self._pending = ""
         self._calls: dict[str, str] = {}
+        self._shown: set[str] = set()
         self.last_text = ""
 
     def __call__(self, event: ev.Event) -> None:
@@ -144,6 +149,9 @@ class Renderer:
         function = event.call.function
         name = one_line(function.name, 60)
         self._calls[event.call.id] = name
+        if event.call.id in self._shown or (self._asks and function.name == AskHuman.name):
+            self._wait_for_calls()
+            return
         shown = fold(arguments_of(function.arguments), _CALL_LINES, self._screen.columns - 6)
         if "\n" in shown or len(name) + len(shown) + 4 > self._screen.columns:
             self._line(f"▸ {name}", "cyan")
@@ -159,10 +167,14 @@ class Renderer:
 
     def _tool_call_finished(self, event: ev.ToolCallFinished) -> None:
         name = self._calls.pop(event.call_id, "")
+        if self._asks and name == AskHuman.name and not event.is_error:
+            return
         text = self._result(event)
         whose = f"{name}: " if self._calls and name else ""
         took = f"  ({event.seconds:.1f} s)" if event.seconds >= 1 else ""
         self._block("  ✗ " if event.is_error else "  ⎿ ", f"{whose}{text}{took}", "red" if event.is_error else "dim")
+        for row, style in self._changes(event):
+            self._line(f"    {row}", style)
         for artifact in event.artifacts:
             self._line(f"  + {one_line(artifact.title, 60)}: {one_line(artifact.path, 300)}", "dim")
         self._wait_for_calls()
@@ -173,8 +185,14 @@ class Renderer:
         if (plan := Plan.from_details(event.details)) is not None:
             steps = "\n".join(f"{step.status.mark} {one_line(step.text, width)}" for step in plan.steps)
             return fold_middle(f"{one_line(plan.title, 200)} – {plan.progress} done\n{steps}", _PLAN_LINES, width)
+        if not event.is_error and (event.details or {}).get("diff"):
+            return one_line(str((event.details or {}).get("path", "")), width)
         shown = fold_end if event.is_error else fold_middle
         return shown(observation_of(event.observation), _RESULT_LINES, width) or "(no output)"
+
+    def _changes(self, event: ev.ToolCallFinished) -> list[tuple[str, str]]:
+        diff = (event.details or {}).get("diff")
+        return diff_rows(diff, _DIFF_LINES, self._screen.columns - 5) if isinstance(diff, str) else []
 
     def _wait_for_calls(self) -> None:
         self._screen.wait(", ".join(self._calls.values()))
@@ -208,6 +226,11 @@ class Renderer:
             f"· context shortened from {event.before:,} to {event.after:,} tokens: {one_line(event.how, 200)}", "dim"
         )
 
+    def _approval_requested(self, event: ev.ApprovalRequested) -> None:
+        self._end_text()
+        if self._asks:
+            self._shown.add(event.call.id)
+
     def _approval_resolved(self, event: ev.ApprovalResolved) -> None:
         why = f": {one_line(event.reason, 200)}" if event.reason else ""
         if event.decision == "deny":
@@ -239,6 +262,7 @@ _DRAWN: Mapping[type[ev.Event], Callable[[Renderer, Any], None]] = {
     ev.RetryScheduled: Renderer._retry_scheduled,
     ev.Notice: Renderer._notice,
     ev.ContextFitted: Renderer._context_fitted,
+    ev.ApprovalRequested: Renderer._approval_requested,
     ev.ApprovalResolved: Renderer._approval_resolved,
     ev.QuestionAsked: Renderer._question_asked,
     ev.RunFinished: Renderer._run_finished,

@@ -49,7 +49,7 @@ class Chat:
 
     def __init__(self, options: RunOptions, settings: Settings, prompt: Prompt, doors: Doors) -> None:
         self.options, self.prompt, self.screen = options, prompt, prompt.screen
-        self.renderer = Renderer(self.screen, heads=False)
+        self.renderer = Renderer(self.screen, heads=False, asks=True)
         self.conversation = Conversation(options, settings, doors, self._hear)
         self.busy = Busy()
         self.talked = False

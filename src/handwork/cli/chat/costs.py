@@ -79,4 +79,4 @@ class Costs:
         tokens = self.last.input + self.last.output
         if window:
             return f"context {100 * tokens / window:.0f} %"
-        return f"context {tokens / 1000:.1f}k"
+        return f"context {tokens / 1000:.1f}k" if tokens >= 1000 else f"context {tokens} tokens"

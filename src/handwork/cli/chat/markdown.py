@@ -21,8 +21,8 @@ _QUOTE = re.compile(r" {0,3}((?:>[ \t]?)+)(.*)\Z")
 _ROW = re.compile(r"[ \t]*\|.*\|[ \t]*\Z")
 _RULE_OF_TABLE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\Z")
 _CELL_END = re.compile(r"(?<!\\)\|")
-_LOOK_BACK = 400
-"""Lines of a code block that are looked at to colour the next: more would make a long block slow."""
+_BATCH, _LOOK_BACK = 8, 64
+"""Lines of code that are coloured at once, and those before them that are looked at for it: colouring is slow."""
 
 
 class Markdown:
@@ -34,12 +34,13 @@ class Markdown:
         self._indent = 0
         self._language = ""
         self._code: list[str] = []
+        self._colourless = 0
         self._rows: list[str] = []
 
     @property
     def held(self) -> list[str]:
-        """Lines that were taken and not yet drawn: a table of which there may be more."""
-        return self._rows
+        """Lines that were taken and not yet drawn: a table of which there may be more, code that is not yet coloured."""
+        return self._rows or (self._code[-self._colourless :] if self._colourless else [])
 
     def feed(self, line: str) -> list[RenderableType]:
         """What the next whole line lets be drawn."""
@@ -58,7 +59,7 @@ class Markdown:
     def finish(self) -> list[RenderableType]:
         """What is left to draw when the text has ended."""
         self._fence = ""
-        return self._end_table()
+        return [*self._coloured(), *self._end_table()]
 
     # ---- lines
 
@@ -90,10 +91,18 @@ class Markdown:
         bare = line.strip()
         if bare.startswith(self._fence) and not bare.strip(self._fence[0]):
             self._fence = ""
-            return []
+            return self._coloured()
         line = line[min(self._indent, len(line) - len(line.lstrip(" "))) :]
+        if not self._language:
+            return [Text(line)]
         self._code.append(line)
-        return [_highlighted(self._code[-_LOOK_BACK:], self._language)]
+        self._colourless += 1
+        return self._coloured() if self._colourless == _BATCH else []
+
+    def _coloured(self) -> list[RenderableType]:
+        count, self._colourless = self._colourless, 0
+        code = self._code = self._code[-_LOOK_BACK - count :]
+        return list(_highlighted(code, self._language)[len(code) - count :]) if count else []
 
     # ---- tables
 
@@ -135,11 +144,10 @@ def _broken(text: Text, room: int) -> list[Text]:
     return [*rows, text[begin:end]]
 
 
-def _highlighted(code: list[str], language: str) -> Text:
-    """The last line of some code, in colours if the language is known."""
-    if not language:
-        return Text(code[-1])
-    from rich.syntax import Syntax  # pygments: only when there is code
+def _highlighted(code: list[str], language: str) -> list[Text]:
+    """Lines of code in colours, as far as the language is known."""
+    from rich.syntax import Syntax  # with it comes pygments: only when there is code
 
-    lines = Syntax("", language, theme="ansi_dark", background_color="default").highlight("\n".join(code)).split("\n")
-    return lines[len(code) - 1] if len(lines) >= len(code) else Text(code[-1])
+    text = Syntax("", language, theme="ansi_dark", background_color="default", tab_size=8).highlight("\n".join(code))
+    lines = text.split("\n", allow_blank=True)
+    return list(lines[: len(code)]) if len(lines) >= len(code) else [Text(line) for line in code]

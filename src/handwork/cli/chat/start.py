@@ -11,7 +11,7 @@ from typing import Any
 from handwork.cli.screen import is_terminal
 from handwork.errors import ConfigError, NoModelError
 
-_BANNER = "Handwork. Say what is to be done – /help for more, Esc interrupts, Ctrl-D leaves"
+_BANNER = "Handwork. Say what is to be done – /help for more, Esc stops, Ctrl-D ends"
 
 
 def chat(make: Callable[[], Any]) -> int:
