@@ -279,6 +279,16 @@ def test_an_answer_is_done_with_its_last_event() -> None:
     assert decoder.finish().content == "x"
 
 
+@pytest.mark.parametrize("start", [b"{", b"data: "])
+def test_an_answer_without_end_is_given_up(start: bytes) -> None:
+    decoder = MessageStream()
+    decoder.feed(start)
+    more = b" " * (1 << 20)
+    with pytest.raises(BrokenStreamError, match="larger than 64 MB"):
+        for _ in range(65):
+            decoder.feed(more)
+
+
 def test_a_large_answer_takes_time_in_its_size_and_not_its_square() -> None:
     big = {"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "x" * 300_000}}
     pieces = [START, event("content_block_start", index=0, content_block=big | {"input": {}})]
