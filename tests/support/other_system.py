@@ -57,7 +57,7 @@ def block(names: tuple[str, ...] | list[str]) -> None:
     for name in names:
         for loaded in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
             del sys.modules[loaded]
-        sys.modules[name] = None  # type: ignore[assignment]
+        sys.modules[name] = None
 
 
 def main() -> int:

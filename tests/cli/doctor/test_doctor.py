@@ -96,6 +96,14 @@ async def test_a_home_that_cannot_be_written_ends_with_1(workspace: Path) -> Non
     assert found["home.data"]["status"] == found["store"]["status"] == "problem"
 
 
+async def test_a_home_in_the_workspace_is_told(workspace: Path) -> None:
+    ended = await handwork("doctor", "--json", cwd=workspace, HANDWORK_HOME=str(workspace / "own"))
+    assert ended.code == 0
+    found = _by_id(ended)["configuration.notice"]
+    assert found["status"] == "warning"
+    assert "set HANDWORK_HOME to a folder outside" in found["text"]
+
+
 async def test_host_is_a_warning_since_nothing_protects_there(workspace: Path, home: Path) -> None:
     (home / "config.toml").write_text('[sandbox]\nbackend = "host"\n')
     ended = await handwork("doctor", "--json", cwd=workspace)

@@ -40,13 +40,6 @@ def test_files_with_keys_that_others_can_read_are_told(home: Path, ground: MakeG
     assert "home.mcp.json" not in found
 
 
-def test_a_home_in_the_workspace_is_told(workspace: Path, ground: MakeGround) -> None:
-    found = list(places.workspace(ground(HANDWORK_HOME=str(workspace / "home"))))
-    inside = _of(found, "workspace.home")
-    assert inside.status == "warning"
-    assert "outside" in inside.fix
-
-
 def test_a_workspace_that_can_be_none_is_told_with_another_way(ground: MakeGround, home: Path) -> None:
     here = ground()
     for folder in (Path("/etc"), home / "inside"):
@@ -133,8 +126,8 @@ def test_a_store_that_cannot_be_used_is_a_problem_and_stays_as_it_is(
     ("path", "kind"),
     [
         ("/", "ext4"),
-        ("/home/jo/x", "nfs4"),
-        ("/home/jolly", "ext4"),
+        ("/people/jo/x", "nfs4"),
+        ("/people/jolly", "ext4"),
         ("/mnt/with space/x", "fuse.sshfs"),
         ("/proc/1", "proc"),
     ],
@@ -143,7 +136,7 @@ def test_the_file_system_of_a_path_is_that_of_the_deepest_mount(path: str, kind:
     table = tmp_path / "mountinfo"
     table.write_text(
         "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
-        "30 22 0:40 / /home/jo rw shared:2 - nfs4 server:/export rw\n"
+        "30 22 0:40 / /people/jo rw shared:2 - nfs4 server:/export rw\n"
         "31 22 0:41 / /mnt/with\\040space rw - fuse.sshfs me@there: rw\n"
         "32 22 0:42 / /proc rw - proc proc rw\n"
     )

@@ -81,16 +81,6 @@ def workspace(ground: Ground) -> Iterator[Finding]:
         yield Finding("workspace", _FOLDERS, "warning", text, fix)
     else:
         yield Finding("workspace", _FOLDERS, "ok", f"workspace {folder}")
-    yield from _own_within(folder, settings.home)
-
-
-def _own_within(workspace: Path, own: Home) -> Iterator[Finding]:
-    real = Path(os.path.realpath(workspace))
-    inside = [str(folder) for folder in _own(own).values() if Path(os.path.realpath(folder)).is_relative_to(real)]
-    if inside:
-        text = f"Handwork's own files lie in the workspace ({', '.join(inside)}): the agent cannot see them, but git and copies do"
-        fix = "set HANDWORK_HOME to a folder outside, or work in another folder"
-        yield Finding("workspace.home", _FOLDERS, "warning", text, fix)
 
 
 def disk(ground: Ground) -> Iterator[Finding]:

@@ -1,0 +1,150 @@
+"""Trouble that people have with their machine: each is two lines, what happened and what to do, with the right exit code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.cli.command import COMMAND, Ended, handwork
+from tests.support.strict_server import StrictServer
+
+from handwork.store.sqlite import Store
+
+Damage = Callable[[Path], None]
+
+
+def _newer(home: Path) -> None:
+    Store.open(home / "store.db").close()
+    with sqlite3.connect(home / "store.db") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+def _others(home: Path) -> None:
+    with sqlite3.connect(home / "store.db") as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    connection.close()
+
+
+def _broken(home: Path) -> None:
+    (home / "store.db").write_bytes(os.urandom(20_000))
+
+
+def _folder(home: Path) -> None:
+    (home / "store.db").mkdir()
+
+
+def _nothing(_home: Path) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("damage", "environ", "what", "do"),
+    [
+        (_newer, {}, "has version 99", "update Handwork"),
+        (_others, {}, "another program's SQLite file", "another path"),
+        (_broken, {}, "is damaged", "from a backup"),
+        (_folder, {}, "unable to open", "HANDWORK_HOME"),
+        (_nothing, {"HANDWORK_HOME": "/proc/handwork"}, "cannot be used", "HANDWORK_HOME"),
+        (_nothing, {"HANDWORK_HOME": "/dev/null/handwork"}, "cannot be used (Not a directory)", "HANDWORK_HOME"),
+        (_nothing, {"HANDWORK_HOME": "~nobody-has-this-name"}, "no folder that can be found", "whole path"),
+    ],
+)
+async def test_a_home_or_store_that_cannot_be_used_is_two_lines_and_2(
+    damage: Damage, environ: dict[str, str], what: str, do: str, home: Path, workspace: Path
+) -> None:
+    damage(home)
+    async with StrictServer([]) as server:
+        ended = await handwork(
+            "run", "Hello", "--model", "openai:any", "--base-url", server.url, cwd=workspace, **environ
+        )
+        assert not server.requests
+    _check(ended, 2, what, do)
+
+
+@pytest.mark.parametrize("damage", [_newer, _others, _broken, _folder])
+async def test_looking_at_sessions_says_the_same(damage: Damage, home: Path, workspace: Path) -> None:
+    damage(home)
+    _check(await handwork("sessions", "list", cwd=workspace), 2, "store.db", "")
+
+
+_NOBODY = """
+import os, sys
+import handwork.cli.app, handwork.cli.outcome, handwork.cli.sessions  # before: a root may keep all his in a 0700 home
+del os.environ["HOME"], os.environ["HANDWORK_HOME"]
+os.setgid(54321)
+os.setuid(54321)
+sys.exit(handwork.cli.app.run_command_line(["sessions", "list"]))
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody without an account")
+async def test_an_account_without_a_home_is_two_lines_and_2(workspace: Path) -> None:
+    ended = await _run([sys.executable, "-c", _NOBODY], workspace, {})
+    _check(ended, 2, "no home folder", "set HOME")
+
+
+@pytest.mark.parametrize("size", ["16k", "64k"])
+async def test_a_full_disk_is_two_lines_and_1_whenever_it_is_noticed(
+    size: str, workspace: Path, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    async with StrictServer(lambda request: "never") as server:
+        arguments = ["run", "Hello", "--model", "openai:any", "--base-url", server.url]
+        ended = await _on_disk(size, disk, arguments, workspace)
+    _check(ended, 1, "store.db failed", "disk")
+
+
+async def test_a_read_only_disk_is_two_lines_and_2(workspace: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    ended = await _on_disk(
+        "1m,ro", disk, ["run", "Hello", "--model", "openai:any", "--base-url", "http://127.0.0.1:9/v1"], workspace
+    )
+    _check(ended, 2, "Read-only file system", "HANDWORK_HOME")
+
+
+async def test_a_full_disk_behind_standard_output_is_said(workspace: Path) -> None:
+    ended = await _run(["sh", "-c", f"exec {' '.join(COMMAND)} doctor --json >/dev/full"], workspace, dict(os.environ))
+    assert ended.code == 1
+    assert "standard output cannot be written: No space left on device" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def _check(ended: Ended, code: int, what: str, do: str) -> None:
+    assert ended.code == code, ended.err
+    assert ended.out == ""
+    first, second = ended.err.strip().splitlines()
+    assert first.startswith("handwork: ")
+    assert what in first
+    assert second.startswith("→ ")
+    assert do in second
+
+
+async def _on_disk(options: str, disk: Path, arguments: list[str], workspace: Path) -> Ended:
+    """Run the command with its home on a small file system of its own."""
+    if not _can_mount():
+        pytest.skip("no file system can be mounted here")
+    script = f'mount -t tmpfs -o size={options} none "$0" && exec "$@"'
+    environ = dict(os.environ) | {"HANDWORK_HOME": str(disk / "home")}
+    return await _run(["unshare", "-rm", "sh", "-c", script, str(disk), *COMMAND, *arguments], workspace, environ)
+
+
+@cache
+def _can_mount() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    tried = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False)
+    return tried.returncode == 0
+
+
+async def _run(command: list[str], cwd: Path, environ: dict[str, str]) -> Ended:
+    return await handwork(cwd=cwd, program=command, **environ)
