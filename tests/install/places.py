@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +18,16 @@ OLDEST = (3, 11)
 
 @dataclass(frozen=True)
 class Installed:
-    """`command` is the program, `packages` its site-packages, `seconds` what the installation took."""
+    """`command` is the program, `packages` its site-packages, `seconds` what the installation took, `environ` the installer's."""
 
     command: Path
     packages: Path
     seconds: float
+    environ: Mapping[str, str]
+
+    @property
+    def python(self) -> Path:
+        return self.command.with_name("python")
 
     @property
     def megabytes(self) -> float:
@@ -68,6 +74,7 @@ def install(installer: str, wheel: Path, place: Path, tools: Path, python: str) 
     """Install by `pip`, `pipx` or `uv`; everything it writes lies below `place`."""
     environ = {
         **os.environ,
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(place),
         "PIP_CONSTRAINT": str(constraints(place)),
         "UV_CONSTRAINT": str(constraints(place)),
@@ -90,4 +97,4 @@ def install(installer: str, wheel: Path, place: Path, tools: Path, python: str) 
     assert ended.returncode == 0, f"{installer}: {ended.stdout}\n{ended.stderr}"
     seconds = time.monotonic() - began
     program = (place / ("own/bin" if installer == "pip" else "bin") / "handwork").resolve()
-    return Installed(program, next(program.parents[1].glob("lib/python3*/site-packages")), seconds)
+    return Installed(program, next(program.parents[1].glob("lib/python3*/site-packages")), seconds, environ)

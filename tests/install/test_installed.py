@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,16 @@ async def test_a_task_is_done_in_the_persons_folder(person: Person) -> None:
     assert (code, out) == (0, "Done.\n"), err
     assert (person.folder / "made.txt").read_text() == "it works\n"
     assert stat.S_IMODE((person.home / ".local/share/handwork").stat().st_mode) & 0o077 == 0
+
+
+def test_the_command_that_gets_an_extra_gets_it(installed: Installed) -> None:
+    def there() -> bool:
+        code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('keyring') is None)"
+        return subprocess.run([installed.python, "-c", code]).returncode == 0
+
+    assert not there()
+    code = "from handwork.config.extras import way_to_get; print(way_to_get('keyring'))"
+    way = subprocess.run([installed.python, "-c", code], capture_output=True, text=True, check=True).stdout
+    ended = subprocess.run(way, shell=True, env=installed.environ, capture_output=True, text=True)
+    assert ended.returncode == 0, f"{way}{ended.stderr}"
+    assert there()
