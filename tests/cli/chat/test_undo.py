@@ -357,7 +357,9 @@ def test_names_that_are_no_unicode_and_names_with_newlines_work(bench: Bench) ->
     bench.step(lambda: [path.write_text("2") for path in list(bench.space.iterdir())])
     bench.undo.close()
     bench.undo = bench.another()
-    assert len(bench.undo.undo().files) == len(odd)
+    undone = bench.undo.undo()
+    assert sorted(undone.files) == sorted(name.decode(errors="replace") for name in odd)
+    "".join(undone.files).encode()  # whatever stores or prints it can
     assert shape(bench.space) == before
 
 

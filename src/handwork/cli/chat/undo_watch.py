@@ -68,8 +68,9 @@ class Watch:
         restoring.run()
         opened.steps.drop_last()
         for path in restoring.parted:
-            self._tell(path, "it had several names, and is a file of its own now")
-        return Undone(tuple(sorted(restoring.done)), tuple(sorted(restoring.skipped.items())))
+            self._tell(shown(path), "it had several names, and is a file of its own now")
+        skipped = ((shown(path), why) for path, why in sorted(restoring.skipped.items()))
+        return Undone(tuple(map(shown, sorted(restoring.done))), tuple(skipped))
 
     def stop(self) -> None:
         """Let a copy that another thread makes end early."""
@@ -138,12 +139,12 @@ class Watch:
             if was is None or was.kept:
                 step[path] = was, now
             else:
-                self._tell(path, _why_not(was))
+                self._tell(shown(path), _why_not(was))
         for path in before.opaque ^ after.opaque:
-            self._tell(path, "it cannot be looked into")
+            self._tell(shown(path), "it cannot be looked into")
         for path in before.git.keys() | after.git.keys():
             if before.git.get(path) != after.git.get(path):
-                self._tell(path, "a repository's own state")
+                self._tell(shown(path), "a repository's own state")
         return step
 
     def _shrink(self, opened: _Open) -> None:
@@ -184,6 +185,11 @@ def _keep(opened: _Open, path: str, entry: Entry) -> Entry:
         return replace(entry, held=opened.copies.keep(fd, LARGEST) or "")
     finally:
         os.close(fd)
+
+
+def shown(path: str) -> str:
+    """A path as text that can be printed and stored: names in a workspace need not be UTF-8."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _why_not(entry: Entry) -> str:
