@@ -113,3 +113,14 @@ async def test_an_import_that_fails_by_our_own_mistake_is_still_called_a_bug(tmp
     ended = await _on("linux", "sessions list", tmp_path, "handwork.cli.sessions")
     assert ended.code == 1
     assert "this is a bug in Handwork" in ended.err
+
+
+async def test_on_windows_the_library_says_where_it_runs(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import other_system; other_system.become('win32')\n"
+        "from handwork import Message, ToolResult\n"
+        "try:\n    from handwork import Manus\nexcept ImportError as error:\n    print(error)"
+    )
+    ended = await handwork(cwd=tmp_path, program=(sys.executable, "-c", code, str(_DRIVER.parent)))
+    assert (ended.code, ended.err) == (0, "")
+    assert "WSL2" in ended.out

@@ -31,6 +31,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 _SUBMODULES = ("errors", "events")
+_OF_UNIX = {"fcntl", "pwd", "resource", "termios"}
 
 __all__ = sorted((*_HOME_OF, *_SUBMODULES))
 
@@ -43,11 +44,22 @@ def __getattr__(name: str) -> object:
 
         value: object = version("handwork")
     elif name in _HOME_OF:
-        value = getattr(import_module(f"handwork.{_HOME_OF[name]}"), name)
+        value = getattr(_module(_HOME_OF[name]), name)
     else:
         raise AttributeError(f"module 'handwork' has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def _module(name: str) -> object:
+    """One of our modules; ImportError with what to do where the system lacks what it builds on."""
+    try:
+        return import_module(f"handwork.{name}")
+    except ModuleNotFoundError as error:
+        if error.name not in _OF_UNIX:
+            raise
+        why = f"handwork.{name} needs {error.name}, which this system lacks: Handwork runs on Linux (on Windows, in WSL2)"
+        raise ImportError(why) from error
 
 
 def __dir__() -> list[str]:

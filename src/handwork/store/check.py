@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Timer
 
 from handwork.store.faults import corrupt, journal_error, primary_code
 from handwork.store.tables import check_tables
+
+_OFTEN = 1000
+"""Steps of SQLite's machine between two looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,8 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _is_whole(connection: sqlite3.Connection, path: Path, seconds: float) -> bool | None:
-    timer = Timer(seconds, connection.interrupt)
-    timer.daemon = True
-    timer.start()
+    until = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: time.monotonic() >= until, _OFTEN)
     try:
         found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
     except sqlite3.OperationalError as error:
@@ -60,8 +62,7 @@ def _is_whole(connection: sqlite3.Connection, path: Path, seconds: float) -> boo
             return None
         raise
     finally:
-        timer.cancel()
-        timer.join()
+        connection.set_progress_handler(None, 0)
     if found != ["ok"]:
         raise corrupt(path, "; ".join(found)[:300])
     return True
