@@ -240,6 +240,7 @@ def test_an_approval_leaves_nothing_out() -> None:
 
 def test_only_our_own_frame_is_taken_off_a_result() -> None:
     assert observation_of("Observed output of cmd `bash` executed:\nx") == "x"
+    assert observation_of("Cmd `bash` completed with no output") == ""
     assert observation_of("See: Observed output of cmd `bash` executed:\nx").startswith("See")
 
 

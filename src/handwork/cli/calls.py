@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from handwork.cli.clean import clean_for_terminal, show_exactly
 from handwork.schema import JSON, ToolCall
 
-_WRAPPED = re.compile(r"Observed output of cmd `[^`\n]*` executed:\n")
+_WRAPPED = re.compile(r"Observed output of cmd `[^`\n]*` executed:\n|Cmd `[^`\n]*` completed with no output\Z")
 
 
 def arguments_of(raw: str) -> str:
@@ -38,7 +38,7 @@ def exactly(call: ToolCall) -> str:
 
 def observation_of(text: str) -> str:
     """A result without the words that frame it for the model."""
-    return _WRAPPED.sub("", text, count=1) if text.startswith("Observed output of cmd `") else text
+    return text[found.end() :] if (found := _WRAPPED.match(text)) else text
 
 
 def _parsed(raw: str) -> JSON:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from tests.cli.chat.window import Window
+from tests.cli.command import handwork
 from tests.support.fault_server import Fault, delta, stream
 from tests.support.strict_server import StrictServer, tool
 
@@ -172,3 +176,37 @@ async def test_a_folder_that_cannot_be_a_workspace_is_said_at_once(workspace: Pa
         window = await Window.run("--base-url", server.url, "--model", "openai:any", cwd=workspace, HOME=str(workspace))
         assert await window.end() == 2
     assert "cannot be shown to a sandbox" in window.text
+
+
+async def test_a_picture_and_a_task_may_be_given_with_the_command(workspace: Path) -> None:
+    Image.new("RGB", (4, 4)).save(workspace / "p.png")
+    async with StrictServer(["Black."]) as server:
+        window = await Window.chat(server, "chat", "What is it?", "--image", "p.png", cwd=workspace)
+        await window.shows("> What is it?")
+        await window.shows("finished")
+        assert await window.leave() == 0
+    assert "data:image/png;base64," in str(server.requests[0])
+
+
+async def test_a_picture_that_is_none_is_said_before_it_is_sent(workspace: Path) -> None:
+    (workspace / "p.png").write_text("no picture")
+    async with StrictServer([]) as server:
+        window = await Window.chat(server, cwd=workspace)
+        await window.send("look at @p.png")
+        await window.shows("p.png cannot be used")
+        await window.until(lambda: window.prompt == "> look at @p.png")
+        window.type("\x03\x04")
+        assert await window.end() == 0
+    assert server.requests == []
+
+
+async def test_no_chat_without_a_terminal(workspace: Path) -> None:
+    ended = await handwork("chat", cwd=workspace)
+    assert (ended.code, ended.out) == (2, "")
+    assert "A chat needs a terminal" in ended.err
+
+
+def test_only_a_chat_loads_the_prompt() -> None:
+    code = "import sys, handwork.cli.app, handwork.cli.run; print('prompt_toolkit' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "False\n"

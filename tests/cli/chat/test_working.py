@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -150,4 +151,29 @@ async def test_commands_that_must_wait_say_so_and_others_are_done_at_once(worksp
         await window.shows("1 request · 10 + 5 tokens")
         (workspace / "go").touch()
         await window.shows("finished")
+        assert await window.leave() == 0
+
+
+async def test_a_terminal_that_goes_away_ends_the_chat_and_all_that_runs(workspace: Path) -> None:
+    async with StrictServer([tool("bash", command="echo begun; sleep 1000")]) as server:
+        window = await Window.chat(server, cwd=workspace)
+        await window.send("Begin")
+        await window.shows("bash: begun")
+        children = psutil.Process(window.process.pid).children(recursive=True)
+        window.hang_up()
+        await asyncio.wait_for(window.process.wait(), 30)
+        assert not psutil.wait_procs(children, timeout=5)[1]
+
+
+async def test_a_command_that_waits_its_turn_is_shown_and_done(workspace: Path) -> None:
+    async with StrictServer(["Hello."]) as server:
+        window = await Window.chat(server, cwd=workspace)
+        await window.send(f"!{gated(workspace)}")
+        await window.shows("\nbegun\n")
+        await window.send("hello")
+        await window.shows("↳ hello  (is read next)")
+        (workspace / "go").touch()
+        await window.shows("Hello.")
+        await window.shows("finished")
+        assert "↳" not in window.text
         assert await window.leave() == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import signal
 import struct
 import termios
@@ -15,10 +16,6 @@ import pyte
 from pyte.screens import HistoryScreen
 from tests.cli.terminal import Terminal
 from tests.support.strict_server import StrictServer
-
-READY = " · "
-"""In the status line as soon as the agent is ready."""
-
 
 opened: list[Window] = []
 """What a test has opened, so that a failing one leaves no process behind."""
@@ -93,14 +90,15 @@ class Window(Terminal):
         """Type a line and send it."""
         self.type(f"{text}\r")
 
-    async def idle(self, times: int) -> None:
-        """Wait until so many runs have ended and the prompt is there for the next."""
-        await self.shows(" step", times)
-
     def resize(self, rows: int, columns: int) -> None:
         self._grid.resize(rows, columns)
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process.send_signal(signal.SIGWINCH)
+
+    def hang_up(self) -> None:
+        """The terminal is gone."""
+        self._loop.remove_reader(self._master)
+        os.close(self._master)
 
     async def leave(self) -> int:
         self.type("\x04")

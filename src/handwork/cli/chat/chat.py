@@ -161,7 +161,8 @@ class Chat:
         if text.startswith("!"):
             await self._shell(text[1:].strip())
         elif command := parse(text):
-            await self.busy.do(command[0].do(self, command[1]))
+            work = command[0].do(self, command[1])
+            await (self.busy.do(work) if command[0].stoppable else work)
         else:
             await self._message(text)
         self._tell_notices()

@@ -38,12 +38,13 @@ class Room(Protocol):
 
 @dataclass(frozen=True)
 class Command:
-    """`anytime` is what may also be done while the agent works."""
+    """`anytime` is what may also be done while the agent works; `stoppable` what Esc may end in its middle."""
 
     usage: str
     meaning: str
     do: Callable[[Room, str], Coroutine[Any, Any, None]]
     anytime: bool = False
+    stoppable: bool = False
 
 
 async def _help(room: Room, _: str) -> None:
@@ -98,14 +99,14 @@ async def _quit(room: Room, _: str) -> None:
 
 COMMANDS: Mapping[str, Command] = {
     "help": Command("/help", "what can be done here", _help, anytime=True),
-    "model": Command("/model P:M", "use another model from now on", _model),
+    "model": Command("/model P:M", "use another model from now on", _model, stoppable=True),
     "new": Command("/new", "begin a new conversation", _new),
     "cost": Command("/cost", "tokens and dollars so far, by model", _cost, anytime=True),
     "context": Command("/context", "what fills the model's window", _context, anytime=True),
     "tools": Command("/tools", "what the agent can do", _tools, anytime=True),
     "plan": Command("/plan", "the agent's plan", _plan, anytime=True),
     "undo": Command("/undo", "take back the last step's changes of files", _undo),
-    "compact": Command("/compact", "replace the conversation by a summary (of: what matters)", _compact),
+    "compact": Command("/compact", "replace the conversation by a summary (of: what matters)", _compact, stoppable=True),
     "image": Command("/image PATH", "put a picture into the next message", _image),
     "quit": Command("/quit", "leave (also exit, q, Ctrl-D)", _quit, anytime=True),
 }
