@@ -1,18 +1,13 @@
-"""The standard streams: events as lines of JSON, or the answer alone; and what happens when they cannot be written."""
+"""The standard streams: the answer alone on standard output, and what happens when they cannot be written."""
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from queue import SimpleQueue
 from typing import Any
-
-from handwork.events import Event, write_event
 
 
 class OutputFailed(Exception):
@@ -81,56 +76,6 @@ def _over(kind: type[io.FileIO], stream: io.TextIOWrapper) -> io.TextIOWrapper:
     return io.TextIOWrapper(
         io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=kind is _Progress or stream.isatty()
     )
-
-
-class JsonLines:
-    """A listener that writes one event a line, each at once.
-
-    A thread writes, so that a reader who is slow, or has stopped reading, never holds up the run or its end. `gone` is called
-    when nobody reads any more. Made inside a running event loop.
-    """
-
-    def __init__(self, gone: Callable[[], None]) -> None:
-        self._gone = gone
-        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
-        self._loop = asyncio.get_running_loop()
-        self._written = asyncio.Event()
-        self._problem: OutputFailed | None = None
-        sys.stdout.flush()
-        # not through sys.stdout: its lock, held by a blocked thread, would hold up the interpreter's end
-        self._descriptor = sys.stdout.fileno()
-        threading.Thread(target=self._write_all, name="handwork-json-lines", daemon=True).start()
-
-    def __call__(self, event: Event) -> None:
-        self._lines.put(write_event(event) + b"\n")
-
-    async def finish(self, patience: float | None = None) -> None:
-        """Wait until all is written, or nobody reads, or `patience` (seconds) is over. Raises OutputFailed."""
-        self._lines.put(None)
-        try:
-            await asyncio.wait_for(self._written.wait(), patience)
-        except TimeoutError:
-            return
-        if self._problem is not None:
-            raise self._problem
-
-    def _write_all(self) -> None:
-        try:
-            while (line := self._lines.get()) is not None:
-                while line:
-                    line = line[os.write(self._descriptor, line) :]
-        except OSError as error:
-            if not isinstance(error, BrokenPipeError):
-                self._problem = OutputFailed(error)
-            silence_stdout()
-            self._call(self._gone)
-        self._call(self._written.set)
-
-    def _call(self, what: Callable[[], None]) -> None:
-        try:
-            self._loop.call_soon_threadsafe(what)
-        except RuntimeError:  # the loop is closed: nobody waits
-            return
 
 
 def print_answer(text: str) -> None:

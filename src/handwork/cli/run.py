@@ -6,7 +6,6 @@ import asyncio
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from handwork import events as ev
 from handwork.agent.base import BaseAgent
@@ -14,11 +13,12 @@ from handwork.agent.roles import load_role
 from handwork.cli import outcome
 from handwork.cli.doors import TerminalDoors
 from handwork.cli.interrupt import Interrupts
+from handwork.cli.json_lines import JsonLines
 from handwork.cli.options import RunOptions, agent_fields
-from handwork.cli.output import JsonLines, print_answer
+from handwork.cli.output import print_answer
+from handwork.cli.place import place
 from handwork.cli.render import Renderer
 from handwork.cli.screen import is_terminal, open_screen
-from handwork.cli.sessions import MANY
 from handwork.cli.stdin import input_waits
 from handwork.cli.workspace import make_folder
 from handwork.config import Settings
@@ -27,7 +27,6 @@ from handwork.events import Event, Listener
 from handwork.llm.llm import LLM
 from handwork.schema import Image, Role, RunResult
 from handwork.session import Session
-from handwork.store.sqlite import Store
 
 _PATIENCE = 1.0
 """Seconds that a reader of --json has to take the last lines after Ctrl-C."""
@@ -127,7 +126,7 @@ class TaskRun:
 
     def _open_session(self, lines: JsonLines | None) -> Session:
         doors = TerminalDoors.open(self.screen)
-        id, workspace = self._place()
+        id, workspace = place(self.options, self.settings)
         if make_folder(workspace):
             self._notices.append(("info", f"The workspace {workspace} was not there and has been made."))
         listeners: list[Listener] = [self._count]
@@ -142,26 +141,6 @@ class TaskRun:
             listeners,
             create=self.request is not None,
         )
-
-    def _place(self) -> tuple[str | None, Path]:
-        """The session to go on with, if any, and the workspace: as named, else the session's own, else the current folder."""
-        id, folder = self.options.session, self.options.folder
-        if id is None and not self.options.go_on:
-            return None, folder
-        store = Store.open(self.settings.store_path, synchronous=self.settings.store.synchronous)
-        try:
-            id = id or store.latest(str(folder))
-            known = {info.id: info.workspace for info in store.sessions(limit=MANY)}
-        finally:
-            store.close()
-        if id is None:
-            raise ConfigError(f"There is no session in {folder} to go on with: leave out --continue to begin one")
-        own = known.get(id)
-        if not own or self.options.workspace:
-            return id, folder
-        if not Path(own).is_dir():
-            raise ConfigError(f"The workspace of session {id}, {own}, is gone: name another with --workspace")
-        return id, Path(own)
 
     def _check_rest(self, session: Session) -> None:
         """Without a request there must be something to go on with: asking again after an answer would invent a task."""
