@@ -95,6 +95,34 @@ def test_the_key_never_goes_to_another_host(url: str, model: str) -> None:
     assert not {"x-api-key", "Authorization"} & set(reached(KEY, model=model, base_url=url)[3])
 
 
+def test_who_brings_a_key_in_a_header_is_not_told_of_another_one() -> None:
+    told: list[str] = []
+    given: dict[str, Any] = {
+        "model": "anthropic:c",
+        "base_url": "https://gate.example",
+        "headers": {"X-Api-Key": "gate-1"},
+    }
+    build_model(LLMSettings.model_validate(given), KEY, lambda level, text: told.append(text))
+    assert told == []
+    build_model(LLMSettings.model_validate(given | {"headers": {}}), KEY, lambda level, text: told.append(text))
+    assert "ANTHROPIC_API_KEY is not used" in told[0]
+
+
+def test_a_budget_asks_anthropic_itself_for_thoughts_between_calls_and_no_gateway() -> None:
+    own = reached(KEY, model="anthropic:c", thinking=2048)[3]
+    assert own["anthropic-beta"] == "interleaved-thinking-2025-05-14"
+    assert "anthropic-beta" not in reached(KEY, model="anthropic:c", thinking="adaptive")[3]
+    assert "anthropic-beta" not in reached(model="anthropic:c", thinking=2048, base_url="https://gate.example")[3]
+    assert reached(KEY, model="anthropic:c", thinking=2048, headers={"Anthropic-Beta": "x"})[3]["Anthropic-Beta"] == "x"
+
+
+def test_thinking_that_goes_nowhere_is_told() -> None:
+    told: list[str] = []
+    given = LLMSettings(model="deepseek:m", api_key="key-12345", thinking="high")
+    build_model(given, {}, lambda level, text: told.append(text))
+    assert told == ["[llm] thinking is for Anthropic's models; deepseek:m is sent none"]
+
+
 def test_without_a_key_the_variable_is_named() -> None:
     with pytest.raises(NoModelError, match="ANTHROPIC_API_KEY"):
         build_model(LLMSettings(model="anthropic:c"), {})
