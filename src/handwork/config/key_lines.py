@@ -49,6 +49,10 @@ class KeyLines:
                 seen[path] = line
         return None
 
+    def on(self, line: int) -> Path:
+        """The last key that is named on a line; () if there is none."""
+        return next((path for path, number, _ in reversed([*self._places()]) if number == line), ())
+
     def too_deep(self) -> int | None:
         """The first line with more levels than any setting has."""
         return next((line for path, line, _ in self._places() if len(path) > DEEPEST), None)
