@@ -6,7 +6,7 @@ import json
 import tomllib
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from handwork.config.key_lines import KeyLines, Path
@@ -105,6 +105,7 @@ class Writer:
         return bool(self.draw(st.booleans()))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TABLES, st.data())
 def test_every_key_of_a_toml_file_is_found_on_the_line_that_names_it_first(values: dict[str, Any], data: Any) -> None:
     writer = Writer(data.draw)
@@ -122,6 +123,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.text(), JSON), st.booleans())
 def test_every_key_of_a_json_file_is_found(values: dict[str, Any], ascii: bool) -> None:
     text = json.dumps(values, indent=1, ensure_ascii=ascii)
@@ -155,6 +157,7 @@ def test_what_does_not_stand_there_has_the_line_of_its_table() -> None:
     assert KeyLines("").line(("llm",)) == 1
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(alphabet="ab.=[]{}\"'\n#,1\\ :"), st.booleans())
 def test_no_text_at_all_breaks_it(text: str, json: bool) -> None:
     lines = KeyLines(text, json=json)

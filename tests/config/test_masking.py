@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from handwork.config.masking import masked, shown, without_secrets
@@ -58,12 +58,14 @@ def test_an_argument_behind_an_option_for_a_secret_is_hidden() -> None:
     assert shown({"A": 1, "b": None, "c": [True]}) == {"A": 1, "b": None, "c": [True]}
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=5))
 def test_no_secret_is_shown_whole(secret: str) -> None:
     if not secret.isspace() and "env:" not in secret:
         assert secret not in masked(secret)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(alphabet="abcxyz0123456789-_.~!$", min_size=8, max_size=40), st.text(alphabet="abc", min_size=1))
 def test_a_password_of_an_address_is_never_shown(password: str, user: str) -> None:
     assert password not in without_secrets(f"see http://{user}:{password}@host:1/path and more")

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.config.places import Places
@@ -27,6 +27,7 @@ KEYS: dict[tuple[str, ...], list[Any]] = {
 LAYERS = st.lists(st.sets(st.sampled_from(sorted(KEYS))), min_size=4, max_size=4)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(LAYERS)
 def test_the_last_layer_that_sets_a_key_wins_and_is_named(layers: list[set[tuple[str, ...]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
