@@ -125,6 +125,14 @@ def _go_on(result: RunResult, again: Mapping[str, str]) -> str:
     return f"{_when(result)}{left_out}: {' '.join(words)}"
 
 
+def chat_again(session: str, again: Mapping[str, str]) -> str:
+    """How to go on with a chat later; `session` is '' if it is the last one of the current folder."""
+    options, left_out = _shown(again)
+    words = [program(), f"--session {shlex.quote(session)}" if session else "-c"]
+    words += [f"{name} {value}".rstrip() for name, value in options.items()]
+    return f"To go on{left_out}: {' '.join(words)}"
+
+
 def _other(result: RunResult) -> Mapping[str, str]:
     """What must be different the next time."""
     if isinstance(result.error, BudgetExceeded) and result.error.option:

@@ -57,7 +57,7 @@ async def test_one_session_holds_all_runs_and_the_next_chat_goes_on_with_it(work
         await window.shows("finished", 2)
         await window.send("/quit")
         assert await window.end() == 0
-        assert "handwork -c" in window.text
+        assert " -c --model openai:any --base-url http" in window.text.replace("\n", "")
         window = await Window.chat(server, "-c", cwd=workspace)
         await window.shows("· 4 messages so far")
         await window.shows("> second")

@@ -135,7 +135,7 @@ async def test_sigterm_leaves_in_good_order(workspace: Path) -> None:
         await window.shows("bash: begun")
         os.kill(window.process.pid, signal.SIGTERM)
         assert await window.end() == 0
-    assert "The conversation is kept" in window.text
+    assert "To go on: " in window.text
 
 
 async def test_commands_that_must_wait_say_so_and_others_are_done_at_once(workspace: Path) -> None:

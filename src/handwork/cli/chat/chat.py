@@ -121,6 +121,11 @@ class Chat:
         self.interrupt()
         self._inbox.put_nowait(None)
 
+    def goodbye(self) -> str:
+        """What to type to go on later; '' if nothing was said."""
+        session = self.conversation.id if self.options.workspace else ""
+        return outcome.chat_again(session, self.options.again()) if self.talked else ""
+
     # ---- the loop
 
     async def open(self) -> None:

@@ -47,6 +47,7 @@ class Conversation:
         self.plan: dict[str, Any] | None = None
         self.notices: list[tuple[str, str]] = [("info", text) for text in settings.notices]
         self.workspace = Path()
+        self.id = ""
         self._session: Session | None = None
         self._agent: BaseAgent | None = None
         self._undo: Undo | None = None
@@ -101,7 +102,7 @@ class Conversation:
         session = Session.open(
             self.settings, self.workspace, id, self._ask, self._doors.approve, [self._note, self._listener]
         )
-        self._session = session
+        self._session, self.id = session, session.id
         _ = session.sandbox  # what is wrong with the workspace is told now
         if id is not None:
             self._read_past(id)

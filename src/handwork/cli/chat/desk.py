@@ -115,8 +115,8 @@ class Desk:
         await asyncio.wait({work})
 
     def _say_goodbye(self) -> None:
-        if self._chat is not None and self._chat.talked:
-            self.face.screen.line("The conversation is kept. To go on with it here: handwork -c", "dim")
+        if self._chat is not None and (text := self._chat.goodbye()):
+            self.face.screen.line(text, "dim")
 
 
 @dataclass(frozen=True)

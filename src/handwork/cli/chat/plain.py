@@ -40,7 +40,7 @@ async def chat_in_lines(make: Callable[[], RunOptions], banner: str) -> int:
     screen = open_screen(sys.stdout, spins=False)
     doors = TerminalDoors(screen, sys.stdin)
     chat = Chat(options, settings, _Lines(screen), doors)
-    screen.line(banner)
+    screen.line(banner.replace("Esc", "Ctrl-C"))
     loop, main = asyncio.get_running_loop(), asyncio.current_task()
     ends: list[asyncio.Task[None]] = []
 
@@ -63,6 +63,8 @@ async def chat_in_lines(make: Callable[[], RunOptions], banner: str) -> int:
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         await chat.conversation.close()
+    if text := chat.goodbye():
+        screen.line(text)
     return 0
 
 
