@@ -122,8 +122,8 @@ class Sight:
             return ModelNotice(
                 "info", f"{self.name} takes no images{why}: requests with new ones go to {self._eyes.name}"
             )
-        ways = "[llm.vision] can name a model for them, and [llm] vision = true says that this one sees"
-        return ModelNotice("warning", f"{self.name} takes no images{why}: it is told that there were some; {ways}")
+        ways = "name a model that sees in [llm.vision], or set [llm] vision = true if this one does"
+        return ModelNotice("warning", f"{self.name} takes no images{why} and reads a note instead; {ways}")
 
     # ---- requests without the pictures that are not sent
 
