@@ -48,7 +48,7 @@ def offer_setup(settings: Settings, error: NoModelError, config: Path | None = N
             return False
     except Left:
         return False
-    setup = Setup(config, talk)
+    setup = Setup(config, talk, by_itself=False)
     return setup.run() == 0 and setup.done
 
 
@@ -57,10 +57,10 @@ def _person_is_there() -> bool:
 
 
 class Setup:
-    """One conversation; `done` says that a model was set up in it."""
+    """One conversation; `done` says that a model was set up in it. `by_itself`: nothing follows it that would use the model."""
 
-    def __init__(self, config: Path | None, talk: Talk) -> None:
-        self._config, self._talk = config, talk
+    def __init__(self, config: Path | None, talk: Talk, *, by_itself: bool = True) -> None:
+        self._config, self._talk, self._by_itself = config, talk, by_itself
         self.done = False
 
     def run(self) -> int:
@@ -112,7 +112,8 @@ class Setup:
         if not _same(first, candidate):
             self._talk.say()
             if first is not None and not self._wanted(first, candidate):
-                return self._end(first, settings)
+                self._end(first, settings)
+                return
             write_choice(settings.home.config, candidate.model, candidate.base_url)
             settings, found = look_around(self._config)
             if (used := found.winner) is not None and not _same(used, candidate):
@@ -120,8 +121,9 @@ class Setup:
                     f"! {used.model} goes over this choice ({used.why}): change that, or give --model {candidate.model}.",
                     "yellow",
                 )
-                return self._end(used, settings)
-        return self._end(candidate, settings)
+                self._end(used, settings)
+                return
+        self._end(candidate, settings)
 
     def _wanted(self, first: Candidate, candidate: Candidate) -> bool:
         self._talk.say(f"Without more, {first.model} is used ({first.why}), since that comes first.")
@@ -132,9 +134,11 @@ class Setup:
         for text in settings.keys.take_notices():
             self._talk.say(f"! {text}", "yellow")
         self._talk.say()
-        self._talk.say(f"Ready: {used.model} is used. Type next:", "bold green")
-        self._talk.say(f'  {program()} "your task"')
-        self._talk.say(f"  {program()} model detect     to see what else was found")
+        self._talk.say(f"Ready: {used.model} is used.", "bold green")
+        if self._by_itself:
+            self._talk.say("Type next:")
+            self._talk.say(f'  {program()} "your task"')
+            self._talk.say(f"  {program()} model detect     to see what else was found")
 
 
 def _same(first: Candidate | None, candidate: Candidate) -> bool:
