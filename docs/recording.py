@@ -7,6 +7,7 @@ and the model (`handwork model fetch smollm2-135m`, which `make demo` does).
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pty
 import shlex
@@ -108,9 +109,8 @@ def main() -> None:
         for command in COMMANDS:
             run(screen, stream, command, folder, environ)
         text = drawn(screen)
-        shown = text.plain.replace(home, "~")
-    console = Console(record=True, width=COLUMNS, file=Path(os.devnull).open("w"), force_terminal=True)
-    console.print(text if shown == text.plain else _without(text, home))
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+    console.print(_without(text, home))
     TARGET.write_text(console.export_svg(title="handwork", theme=_THEME, code_format=_FRAME, unique_id="run"))
 
 
