@@ -9,13 +9,11 @@ import asyncio
 import importlib
 import json
 import os
-import statistics
 import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 PROMPT = "Add the numbers until told to stop."
 
@@ -27,6 +25,8 @@ def memory(key: str = "VmRSS") -> float:
 
 
 def stats(path: str = "stats") -> dict[str, int]:
+    from urllib.request import urlopen  # here, so that the time to the first request is not ours
+
     with urlopen(f"{os.environ['BASE'].removesuffix('/v1')}/{path}") as answer:
         found: dict[str, int] = json.load(answer)
         return found
@@ -39,7 +39,7 @@ async def _cpu(work: Callable[[], Awaitable[object]], times: int = 3) -> float:
         began = time.process_time()
         await work()
         spent.append(time.process_time() - began)
-    return statistics.median(spent) * 1000
+    return sorted(spent)[len(spent) // 2] * 1000
 
 
 async def steps(peer: Any, count: int) -> dict[str, float]:

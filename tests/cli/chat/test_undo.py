@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from handwork.cli.chat import undo_copies, undo_watch
 from handwork.cli.chat.undo import Undo
+from handwork.cli.chat.undo_entries import Entry
 
 AS_ROOT = os.geteuid() == 0
 Shape = dict[str, tuple[object, ...]]
@@ -136,6 +138,13 @@ def test_a_change_of_the_same_size_within_one_tick_of_the_clock_is_seen(bench: B
         bench.step(lambda: (bench.write(a="xx"), os.utime(bench.space / "a", (1, 1))))
         assert bench.undo.undo().files == ("a",)
         assert bench.text("a") == f"{turn:02}"
+
+
+def test_a_file_that_was_changed_just_now_is_read_again_at_the_next_look_whatever_its_times_say(bench: Bench) -> None:
+    bench.write(a="1")
+    status = (bench.space / "a").stat()
+    assert not Entry.of(status).as_before(status)
+    assert replace(Entry.of(status), fresh=False).as_before(status)
 
 
 def test_links_come_back_as_links_and_are_never_followed(bench: Bench, tmp_path: Path) -> None:
