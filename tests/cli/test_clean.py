@@ -115,6 +115,9 @@ def test_a_long_result_is_folded_with_the_number_of_hidden_lines() -> None:
     assert fold("\n".join(map(str, range(10))), 3, 80) == "0\n1\n2\n… 7 more lines"
     assert fold("a\nb", 1, 80) == "a\n… 1 more line"
     assert fold("x" * 100, 3, 10) == "x" * 9 + "…"
+    assert fold("日" * 100, 3, 10) == "日" * 4 + "…"
+    assert fold("e\u0301" * 10, 3, 10) == "e\u0301" * 10
+    assert fold("e\u0301" * 11, 3, 10) == "e\u0301" * 9 + "…"
 
 
 def test_an_error_is_folded_from_its_end() -> None:
@@ -130,4 +133,4 @@ def test_a_very_long_result_keeps_its_last_line() -> None:
 
 def test_a_line_is_cut_by_columns_not_characters() -> None:
     assert one_line("a\n b\tc", 10) == "a b c"
-    assert one_line("你好世界你好世界", 9) == "你好世…"
+    assert one_line("你好世界你好世界", 9) == "你好世界…"

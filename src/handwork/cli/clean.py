@@ -57,12 +57,7 @@ def show_exactly(text: str) -> str:
 def one_line(text: str, limit: int) -> str:
     """Clean text on one line, cut after `limit` columns (a wide character takes two)."""
     text = " ".join(clean_for_terminal(text[: 8 * limit]).split())
-    columns = 0
-    for place, char in enumerate(text):
-        columns += 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        if columns > limit:
-            return text[: max(place - 1, 0)].rstrip() + "…"
-    return text
+    return _fit(text, limit)
 
 
 def fold(text: str, lines: int, columns: int) -> str:
@@ -95,7 +90,21 @@ def _rows(text: str) -> list[str]:
 
 
 def _cut(rows: list[str], columns: int) -> list[str]:
-    return [row if len(row) <= columns else row[: columns - 1] + "…" for row in rows]
+    return [_fit(row, columns) for row in rows]
+
+
+def _fit(row: str, columns: int) -> str:
+    """The row, cut to so many columns: a wide character takes two, a combining one none."""
+    if 2 * len(row) <= columns or (row.isascii() and len(row) <= columns):
+        return row
+    taken, fits = 0, 0
+    for place, char in enumerate(row):
+        taken += 0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        if taken > columns:
+            return row[:fits].rstrip() + "…"
+        if taken < columns:
+            fits = place + 1
+    return row
 
 
 def _more(lines: int, which: str = "more") -> str:
