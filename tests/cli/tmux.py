@@ -55,6 +55,10 @@ class Tmux:
         """Press keys by tmux's names: Enter, Escape, C-c …"""
         self._tmux("send-keys", "-t", "main", *names)
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the window another size."""
+        self._tmux("resize-window", "-t", "main", "-x", str(columns), "-y", str(rows))
+
     @property
     def screen(self) -> list[str]:
         """The visible rows, without what is empty at the end."""
