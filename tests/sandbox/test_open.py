@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Literal
@@ -10,7 +11,7 @@ from typing import Literal
 import pytest
 
 from handwork.config import SandboxSettings
-from handwork.errors import ConfigError, SandboxUnavailable
+from handwork.errors import ConfigError, SandboxError, SandboxUnavailable
 from handwork.sandbox import root
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.bwrap import find_bwrap
@@ -230,3 +231,18 @@ def test_links_on_the_way_to_a_folder_are_made_inside_too(tmp_path: Path) -> Non
         str(tmp_path / "versions" / "3.11"): "3.11.7",
     }
     assert real == tmp_path / "versions" / "3.11.7"
+
+
+@pytest.mark.slow
+async def test_closing_does_not_wait_for_a_start_that_hangs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    _fake(tmp_path / "bwrap", f"echo > {started}; exec sleep 60")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    sandbox = _open(tmp_path / "w")
+    waiting = asyncio.create_task(sandbox.exec(["true"]))
+    await asyncio.to_thread(started.read_text)
+    async with asyncio.timeout(15):  # the stuck program gets 5 s, the start would get 30
+        await sandbox.close()
+        with pytest.raises(SandboxError, match="closed while it started"):
+            await waiting

@@ -90,12 +90,16 @@ class SupervisedSandbox(ABC):
         self._workspace.mkdir(parents=True, exist_ok=True)
         self._artifacts.mkdir(parents=True, exist_ok=True)
         while True:
+            if self._closed:
+                raise SandboxError("The sandbox was closed while it started")
             connection = self._connection = self._launch()
             try:
                 async with asyncio.timeout(_START_LIMIT):
                     await connection.ready
             except (SandboxError, TimeoutError):
                 await connection.end()
+                if self._closed:
+                    continue
                 if not self._another_way(connection.errors):
                     raise self._explain(connection.errors) from None
             else:
@@ -115,6 +119,8 @@ class SupervisedSandbox(ABC):
 
     async def _close(self) -> None:
         if self._starting is not None:
+            if self._connection is not None:
+                await self._connection.end()  # a start that goes on ends with it, instead of at its time limit
             await asyncio.wait([self._starting])
             if not self._starting.cancelled():
                 self._starting.exception()  # whoever wanted the start was told
