@@ -143,10 +143,6 @@ def test_a_key_from_a_variable_is_looked_up_and_one_that_is_not_set_stops_nobody
         ('[llm]\nmodel = "a"\n\n"model" = "b"', ("line 4", "llm.model is set twice; first on line 2")),
         ('[llm]\nmodel = "a"\n[llm]\n', ("line 3", "the table [llm] stands there twice")),
         ('llm.vision.model = "a"\n[llm.vision]\nmodel = "b"', ("line 2", "the table [llm.vision] stands there twice")),
-        (
-            '[llm]\nvision = true\n\n[llm.vision]\nmodel = "b"',
-            ("line 4", "llm.vision has a value since line 2", "[llm.manus] vision = true"),
-        ),
         ("[search]\nengine = 'Bing'\n[search.engine]", ("line 3", "search.engine has a value since line 2")),
         ("[[llm]]\n", ("line 1", "must be a table")),
         (

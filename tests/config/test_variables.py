@@ -48,7 +48,7 @@ def test_a_variable_of_a_model_may_hold_a_table(places: Places) -> None:
         "HANDWORK_LLM_HEADERS": '{"X-A": "b"}',
         "HANDWORK_LLM_VISION_PRICES": '{"input": 1, "output": 2}',
         "HANDWORK_LLM_DATA_ANALYSIS_MAX_INPUT_TOKENS": "7",
-        "HANDWORK_LLM_SWE_VISION": "true",
+        "HANDWORK_LLM_SWE_SEES_IMAGES": "true",
     }
     settings = places.load(environ=environ)
     assert settings.llm_for("vision").headers == {"X-A": "b"}
@@ -56,7 +56,7 @@ def test_a_variable_of_a_model_may_hold_a_table(places: Places) -> None:
     assert prices is not None
     assert prices.output == 2.0
     assert settings.llm_for("data_analysis").max_input_tokens == 7
-    assert settings.llm_for("swe").vision is True
+    assert settings.llm_for("swe").sees_images is True
 
 
 def test_a_key_in_a_variable_is_laid_over_its_table_in_the_file(places: Places) -> None:
@@ -93,11 +93,6 @@ def test_a_wrong_variable_is_named_with_what_is_wrong(
     assert told.startswith(f"environment variable {name}: ")
     for part in expected:
         assert part in told
-
-
-def test_two_variables_that_cannot_both_hold_are_both_named(places: Places) -> None:
-    told = places.complaint(environ={"HANDWORK_LLM_VISION": "true", "HANDWORK_LLM_VISION_MODEL": "openai:v"})
-    assert "HANDWORK_LLM_VISION and HANDWORK_LLM_VISION_MODEL" in told
 
 
 def _keys(kind: type[SettingsTable], path: tuple[str, ...]) -> list[tuple[tuple[str, ...], bool]]:

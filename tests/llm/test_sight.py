@@ -280,7 +280,7 @@ async def test_the_vision_model_is_asked_and_events_name_the_model_that_was(
 ) -> None:
     seen = Seen()
     async with StrictServer(blind_server("main")) as server, StrictServer(lambda request: "eyes") as eyes:
-        main = LLMSettings(model="main", base_url=server.url, vision=False if known else None)
+        main = LLMSettings(model="main", base_url=server.url, sees_images=False if known else None)
         tables = {"default": main, "vision": LLMSettings(model="eyes", base_url=eyes.url)}
         agent = ToolCallAgent(settings=Settings(llm=tables), workspace=tmp_path)
         first = await agent.run("look", images=[png(1)], listener=seen)
@@ -307,14 +307,14 @@ async def test_the_configuration_says_who_sees(home: Path) -> None:
             return LLMSettings(base_url=server.url, **fields)
 
         assert await images_sent("default") == 0
-        assert await images_sent("swe", swe=table(model="llama3", vision=True)) == 1
+        assert await images_sent("swe", swe=table(model="llama3", sees_images=True)) == 1
         assert await images_sent("swe", swe=table(model="new-one")) == 1
-        assert await images_sent("swe", swe=table(model="new-one", vision=False)) == 0
+        assert await images_sent("swe", swe=table(model="new-one", sees_images=False)) == 0
         assert await images_sent("vision", vision=table(model="llama3")) == 1
         assert await images_sent("default", vision=table(model="llama3")) == 0  # the same model: nothing
         assert await images_sent("default", vision=table(model="qwen3")) == 1
         assert server.requests[-1]["model"] == "qwen3"
-        assert await images_sent("default", vision=table(model="qwen3", vision=False)) == 0
+        assert await images_sent("default", vision=table(model="qwen3", sees_images=False)) == 0
 
 
 async def test_a_vision_model_that_cannot_be_used_is_told_and_the_blind_one_goes_on(home: Path) -> None:

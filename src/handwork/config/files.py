@@ -19,7 +19,6 @@ _LARGEST = 1_000_000
 _SOON = 20_000
 """Characters that are parsed soon enough, whatever they are."""
 _LONG_NUMBER = re.compile(r"\d{4300}")  # what Python does not turn into a number
-_VISION = "say in the agent's own table that its model sees, such as [llm.manus] vision = true"
 
 
 def is_there(file: Path) -> bool:
@@ -103,17 +102,16 @@ def _date_in(value: object, path: KeyPath) -> KeyPath | None:
 def _no_toml(text: str, file: Path, lines: KeyLines, error: str) -> ConfigError:
     what, at, place = error.partition(" (at ")
     found = re.match(r"line (\d+)", place)
-    number, hint = int(found[1]) if at and found else text.count("\n") + 1, ""
+    number = int(found[1]) if at and found else text.count("\n") + 1
     if what.startswith("Cannot overwrite a value") and (twice := lines.repeated()):
         path, first, number = twice
         what = f"{'.'.join(path)} is set twice; first on line {first}"
     elif what.startswith("Cannot overwrite a value") and (path := lines.on(number)):
         what = f"{'.'.join(path)} has a value since line {lines.line(path)}, so it cannot be a table too"
-        hint = _VISION if path == ("llm", "vision") else ""
     elif declared := re.match(r"Cannot declare \((.*?),?\) twice", what):
         name = ".".join(part.strip("'\" ") for part in declared[1].split(","))
         what = f"the table [{name}] stands there twice"
-    return ConfigError(f"{file}, line {number}: this is not valid TOML: {what}", hint=hint)
+    return ConfigError(f"{file}, line {number}: this is not valid TOML: {what}")
 
 
 def too_much(text: str, file: Path, lines: KeyLines, error: Exception) -> ConfigError:

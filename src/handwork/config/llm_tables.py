@@ -14,7 +14,7 @@ from handwork.config.settings import LLMSettings
 _OF_A_PLACE = ("base_url", "api_type", "api_version")
 """What tells how to reach a provider; it does not follow to another one."""
 _SECRET = ("api_key", "headers")
-_CHOICE = ("model", "base_url", "api_type", "api_version", "vision")
+_CHOICE = ("model", "base_url", "api_type", "api_version", "sees_images")
 """What says which model is asked, and where."""
 
 

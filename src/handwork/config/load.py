@@ -42,8 +42,6 @@ TABLES: Mapping[str, type[SettingsTable]] = {
     "mcp": MCPSettings,
     "runflow": RunflowSettings,
 }
-_NAMED_LIKE_A_KEY = {"vision"}
-"""A table [llm.<name>] of such a name is meant for a model; of any other key's name, it is a wrong value."""
 _OPTIONS: Mapping[KeyPath, str] = {("sandbox", "backend"): "--sandbox", ("sandbox", "network"): "--net"}
 """Options that are not called like their keys."""
 _USERS_OWN = ("config.toml", "handwork.toml")
@@ -172,11 +170,7 @@ class _Merged:
 
     def _add_llm(self, table: Mapping[str, Any], layer: Layer) -> None:
         fields = LLMSettings.model_fields
-        named = {
-            name: value
-            for name, value in table.items()
-            if isinstance(value, Mapping) and (name not in fields or name in _NAMED_LIKE_A_KEY)
-        }
+        named = {name: value for name, value in table.items() if isinstance(value, Mapping) and name not in fields}
         own = {name: value for name, value in table.items() if name not in named}
         self.llm.add(
             layer.checked(LLMSettings, own, ("llm",)),

@@ -37,7 +37,7 @@ class LLMSettings(SettingsTable):
     seconds, `idle_timeout` the silence within it. `api_key` (or `env:NAME`) and `headers` go to the place that was
     named when they were given, and to no other: see config.credentials.
 
-    `vision` says whether the model takes images, where its name does not tell or tells wrongly. `thinking` is for Anthropic's
+    `sees_images` says whether the model takes images, where its name does not tell or tells wrongly. `thinking` is for Anthropic's
     models: a budget in tokens (models up to 4.6), `adaptive`, or an effort (low to max), which is adaptive with that effort.
     What is thought comes on top of max_tokens."""
 
@@ -52,7 +52,7 @@ class LLMSettings(SettingsTable):
     )
     api_type: str = ""
     api_version: str = ""
-    vision: bool | None = None
+    sees_images: bool | None = None
     headers: Mapping[str, str] = Field(default={}, repr=False)
     timeout: float = Field(default=600.0, gt=0)
     idle_timeout: float = Field(default=120.0, gt=0)

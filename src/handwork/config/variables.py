@@ -30,11 +30,8 @@ def environment_layer(environ: Mapping[str, str], kinds: Kinds) -> Layer:
     for path, name, field in _found(environ, kinds):
         variables[path] = name
         table = tables
-        for place, part in enumerate(path[:-1], 1):
+        for part in path[:-1]:
             table = table.setdefault(part, {})
-            if not isinstance(table, dict):
-                other = variables[path[:place]]
-                raise ConfigError(f"environment variables {other} and {name}: there cannot be both", hint="unset one")
         table[path[-1]] = _read(environ[name], name, field)
 
     def where(path: KeyPath) -> str:

@@ -169,14 +169,14 @@ class LLM:
             self._notify("info", known.chosen)
 
     def _sees(self, model: Model, settings: LLMSettings) -> bool:
-        if settings.vision is not None:
-            return settings.vision
+        if settings.sees_images is not None:
+            return settings.sees_images
         return self.config_name.lower() == _VISION or sees_images(model.name)
 
     def _eyes(self, settings: LLMSettings) -> LLM | None:
         """The model of [llm.vision], if there is one that is another than this."""
         table = self._resolved().llm.get(_VISION)
-        if table is None or self.config_name.lower() == _VISION or table.vision is False:
+        if table is None or self.config_name.lower() == _VISION or table.sees_images is False:
             return None
         if not table.model or (table.model, table.base_url) == (settings.model, settings.base_url):
             return None

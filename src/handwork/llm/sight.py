@@ -122,7 +122,7 @@ class Sight:
             return ModelNotice(
                 "info", f"{self.name} takes no images{why}: requests with new ones go to {self._eyes.name}"
             )
-        ways = "name a model that sees in [llm.vision], or set [llm] vision = true if this one does"
+        ways = "name a model that sees in [llm.vision], or set [llm] sees_images = true if this one does"
         return ModelNotice("warning", f"{self.name} takes no images{why} and reads a note instead; {ways}")
 
     # ---- requests without the pictures that are not sent
