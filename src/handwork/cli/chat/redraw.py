@@ -42,12 +42,21 @@ class ChatApplication(Application[None]):
             self._terminal.flush()
 
     def _begin_drawing(self) -> None:
-        shown = self.renderer.last_rendered_screen
-        if self.is_done or not (self._above or (shown and self._wanted() < shown.height)):
+        shown, columns = self.renderer.last_rendered_screen, self._terminal.get_size().columns
+        resized = shown is not None and columns != self._columns
+        shrinks = shown is not None and self._wanted() < shown.height
+        if self.is_done or not (self._above or resized or shrinks):
             return
         self._terminal.held = True
+        if shown is not None and columns < self._columns and _reflows():
+            self._terminal.cursor_up(self._more_rows_above(shown, columns))
         self.renderer.erase(leave_alternate_screen=False)
         self._write_above()
+
+    def _more_rows_above(self, shown: Screen, columns: int) -> int:
+        """How many rows more the old drawing has above the cursor, since the terminal has broken its lines anew."""
+        at = shown.get_cursor_position(self.layout.current_window)
+        return sum((max(_width(shown, row), 1) - 1) // columns for row in range(at.y)) + at.x // columns
 
     def _wanted(self) -> int:
         size = self._terminal.get_size()
@@ -64,14 +73,8 @@ class ChatApplication(Application[None]):
             self._terminal.flush()
 
     def _on_resize(self) -> None:
-        """A terminal that breaks lines anew has given the old drawing more rows, or fewer: all of them are to be erased."""
-        shown, columns = self.renderer.last_rendered_screen, self._terminal.get_size().columns
-        if shown is not None and columns < self._columns and _reflows():
-            at = shown.get_cursor_position(self.layout.current_window)
-            above = sum((max(_width(shown, row), 1) - 1) // columns for row in range(at.y)) + at.x // columns
-            self._terminal.held = True
-            self._terminal.cursor_up(above)
-        super()._on_resize()
+        """Any drawing sees the new size, and may have come before the signal: so it is a drawing like others."""
+        self._redraw()
 
 
 def _width(screen: Screen, row: int) -> int:
