@@ -6,12 +6,10 @@ import asyncio
 import os
 import shlex
 import sys
+import textwrap
 from pathlib import Path
 
-import pytest
 from tests.cli.command import COMMAND, handwork
-
-from handwork.cli import app
 
 
 async def test_a_closed_standard_error_never_ends_up_on_standard_output(workspace: Path) -> None:
@@ -21,19 +19,23 @@ async def test_a_closed_standard_error_never_ends_up_on_standard_output(workspac
     assert (process.returncode, out) == (2, b"")
 
 
-def test_a_bug_is_shown_whole_without_acting_on_the_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(arguments: list[str], command: object) -> list[str]:
-        raise ValueError("\x1b[2Jout of the blue")
+async def test_a_bug_is_shown_whole_without_acting_on_the_terminal(workspace: Path) -> None:
+    program = """
+        import sys
+        from handwork.cli.app import app, run_command_line
 
-    monkeypatch.setattr(app, "route", fail)
-    assert app.run_command_line(["run", "x"]) == 1
-    err = capsys.readouterr().err
-    assert "this is a bug in Handwork" in err
-    assert "Traceback" in err
-    assert "ValueError: out of the blue" in err
-    assert "\x1b" not in err
+        @app.command()
+        def broken() -> None:
+            raise ValueError("\\x1b[2Jout of the blue")
+
+        sys.exit(run_command_line(["broken"]))
+    """
+    ended = await handwork(cwd=workspace, program=(sys.executable, "-c", textwrap.dedent(program)))
+    assert ended.code == 1
+    assert "this is a bug in Handwork" in ended.err
+    assert "Traceback" in ended.err
+    assert "ValueError: out of the blue" in ended.err
+    assert "\x1b" not in ended.err
 
 
 async def test_the_version_needs_nothing_heavy(workspace: Path) -> None:

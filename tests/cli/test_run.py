@@ -168,7 +168,7 @@ async def test_an_error_in_the_configuration_names_file_and_line(workspace: Path
     (workspace / "mine.toml").write_text('[llm]\nmodel = "openai:any"\nbase_ulr = "x"\n')
     ended = await handwork("run", "Do it.", "--config", "mine.toml", cwd=workspace)
     assert ended.code == 2
-    assert "mine.toml, line 3: unknown key [llm] base_ulr; did you mean base_url?" in ended.err
+    assert "mine.toml, line 3: unknown key [llm] base_ulr\n→ did you mean base_url?\n" in ended.err
 
 
 async def test_a_configuration_in_the_workspace_is_not_read_and_that_is_said(workspace: Path) -> None:
