@@ -97,6 +97,24 @@ async def test_a_new_width_leaves_no_line_twice_and_none_cut(workspace: Path, co
         assert await window.end() == 0
 
 
+@pytest.mark.parametrize("rows", [5, 10, 24])
+async def test_a_terminal_with_few_rows_keeps_the_line_that_is_typed(workspace: Path, rows: int) -> None:
+    answer = stream(delta(content="| a |\n" * 40), Fault.SILENCE)
+    for number in range(20):
+        (workspace / f"file{number}").touch()
+    async with StrictServer([answer]) as server:
+        window = await Window.chat(server, cwd=workspace, rows=rows)
+        await window.send("Say it")
+        await window.shows("| a |")
+        for number in range(6):
+            await window.send(f"and {number}")
+        window.type("line\n" * 12 + "see @file")
+        await window.until(lambda: "  see @file" in window.shown)
+        assert "too small" not in window.text
+        window.process.terminate()
+        assert await window.end() == 0
+
+
 async def test_wide_and_combining_letters_are_drawn_right(workspace: Path) -> None:
     text = "日本語のテキスト" * 12 + " e\u0301nd"
     async with StrictServer([text]) as server:

@@ -24,7 +24,7 @@ from handwork.cli.screen import Screen
 from handwork.config import Settings
 from handwork.errors import ConfigError, HandworkError, PictureError
 from handwork.events import Event
-from handwork.schema import Role, RunResult, Status
+from handwork.schema import Role, RunResult, Status, scrub
 
 _LATER = "Not while the agent works: Esc interrupts it"
 _GOES_ON = (Status.FINISHED, Status.MAX_STEPS, Status.STUCK, Status.FAILED)
@@ -55,7 +55,8 @@ class Chat:
         self.talked = False
         self._inbox: asyncio.Queue[str | None] = asyncio.Queue()
         self._waiting: list[str] = []
-        self._steered: dict[str, str] = {}
+        self._steered: list[tuple[str, str]] = []
+        """What the agent was told while it worked and has not read: in its words, and as it was typed."""
         self._running = self._leaving = False
         self._steps = 0
         self._images: list[Path] = list(options.image)
@@ -65,6 +66,7 @@ class Chat:
 
     def submit(self, text: str) -> None:
         """Take something that was sent: for the agent at its next step while it works, else when its turn comes."""
+        text = scrub(text)
         if text.strip().lower() in LEAVING:
             self.leave()
         elif not self._leaving and not (self._running and self._taken_at_once(text)):
@@ -88,7 +90,7 @@ class Chat:
             return True
         if mentioned.images:  # a step takes words only
             return False
-        self._steered[mentioned.text] = text
+        self._steered.append((mentioned.text, text))
         self._waiting.append(text)
         self.conversation.agent.steer(mentioned.text)
         return True
@@ -201,13 +203,22 @@ class Chat:
         while words is not None:
             result = await self._run(words, images)
             images, words = [], None
-            unread = [self._steered.pop(text, text) for text in self.conversation.agent.unread()]
-            self._waiting = [text for text in self._waiting if text not in unread]
+            unread = [self._as_typed(text) for text in self.conversation.agent.unread()]
             if unread and result is not None and result.status in _GOES_ON and not self._leaving:
                 words = "\n\n".join(unread)
                 talk.said(self.screen, words)
             elif unread:
                 self.prompt.restore("\n".join(unread))
+
+    def _as_typed(self, text: str) -> str:
+        """What was typed of words that the agent was told; they wait no longer."""
+        for told, typed in self._steered:
+            if told == text:
+                self._steered.remove((told, typed))
+                with suppress(ValueError):
+                    self._waiting.remove(typed)
+                return typed
+        return text
 
     async def _run(self, words: str, images: list[Path]) -> RunResult | None:
         began, self._steps = time.monotonic(), 0
@@ -233,14 +244,14 @@ class Chat:
 
     def _hear(self, event: Event) -> None:
         match event:
-            case ev.MessageAdded() if event.message.role is Role.USER and event.message.content in self._steered:
-                text = self._steered.pop(event.message.content)
-                with suppress(ValueError):
-                    self._waiting.remove(text)
-                talk.said(self.screen, text)
+            case ev.MessageAdded() if event.message.role is Role.USER and self._is_steering(event.message.content):
+                talk.said(self.screen, self._as_typed(event.message.content or ""))
             case ev.RunFinished() if event.parent_call is None:
                 self._steps = event.steps
         self.renderer(event)
+
+    def _is_steering(self, text: str | None) -> bool:
+        return any(told == text for told, _ in self._steered)
 
     # ---- what else can be done
 

@@ -37,7 +37,8 @@ from handwork.cli.clean import one_line
 
 _QUIET = 0.35
 """Seconds without a key before what is typed can be an answer: whoever is in the middle of a sentence has not read the question."""
-_COMPLETIONS = 8
+_COMPLETIONS, _QUEUED = 8, 3
+"""Rows of what Tab offers, and of what waits to be read."""
 _STYLE = Style.from_dict(
     {
         "dim": "fg:ansibrightblack",
@@ -137,17 +138,22 @@ class Face:
 
     @staticmethod
     def _text(content: Callable[[], StyleAndTextTuples]) -> Window:
-        return Window(
-            FormattedTextControl(content),
-            dont_extend_height=True,
-            height=lambda: Dimension.exact(sum(text.count("\n") for _, text, *_ in content())),
-        )
+        """Rows of text, which give way where the terminal has too few."""
+
+        def height() -> Dimension:
+            rows = sum(text.count("\n") for _, text, *_ in content())
+            return Dimension(min=0, max=rows, preferred=rows)
+
+        return Window(FormattedTextControl(content), dont_extend_height=True, height=height)
 
     def _below(self) -> StyleAndTextTuples:
         size = self.output.get_size()
         shown = self.screen.below(max(size.rows // 2 - 2, 1))
-        for text in self.owner.queued():
-            shown.append(("class:dim", one_line(f"↳ {text}", size.columns - 30) + "  (is read next)\n"))
+        queued = self.owner.queued()
+        for text in queued[:_QUEUED]:
+            shown.append(("class:dim", one_line(f"↳ {text}", size.columns - 20) + "  (is read next)\n"))
+        if len(queued) > _QUEUED:
+            shown.append(("class:dim", f"  … {len(queued) - _QUEUED} more\n"))
         return shown
 
     def _asked(self) -> StyleAndTextTuples:
