@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -177,6 +178,7 @@ async def test_a_list_is_asked_with_the_key_and_comes_back_in_order() -> None:
         (error_answer(500), ServerError),
         (json_answer({"hello": "world"}), ModelNotFoundError),
         (Answer(before=Fault.RESET), ModelConnectionError),
+        (Answer([b"HTTP/1.1 500 No\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n"], raw=True), ModelConnectionError),
         (Answer(status=301, headers={"location": "https://elsewhere.example"}, length=True), ModelNotFoundError),
     ],
 )
@@ -195,6 +197,24 @@ async def test_a_server_that_says_nothing_is_given_up_in_time() -> None:
     async with FaultServer([Answer(before=Fault.SILENCE)]) as server:
         with pytest.raises(ModelConnectionError, match="no answer"):
             await asyncio.to_thread(list_models, server.url, "", {}, 0.1)
+
+
+async def test_a_server_that_always_says_something_and_never_answers_is_given_up_in_time_and_let_go() -> None:
+    gone = asyncio.Event()
+
+    async def for_ever(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                await writer.drain()
+        writer.close()
+        gone.set()
+
+    async with await asyncio.start_server(for_ever, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        with pytest.raises(ModelConnectionError, match="no answer"):
+            await asyncio.wait_for(asyncio.to_thread(list_models, url, "", {}, 0.1), PLENTY)
+        await asyncio.wait_for(gone.wait(), PLENTY)
 
 
 @pytest.mark.parametrize(

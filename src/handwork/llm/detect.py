@@ -16,11 +16,10 @@ from handwork.errors import AuthenticationError, ConfigError, ModelConnectionErr
 from handwork.llm.address import check_url
 from handwork.llm.failures import Source, error_of
 from handwork.llm.jsontext import parse
-from handwork.llm.transport import proxy_for
+from handwork.llm.plain_get import get
 
 PATIENCE = 0.25
 """Seconds that all servers of this machine have together."""
-_LARGEST = 4 << 20
 _LOADED: Mapping[str, str] = {"ollama": "/api/ps", "lmstudio": "/api/v0/models"}
 """Where a server says which of its models are in memory, from the root of its address."""
 
@@ -83,7 +82,7 @@ def _look(provider: Provider, url: str, deadline: float, environ: Mapping[str, s
 
 def _looked(provider: Provider, url: str, deadline: float, environ: Mapping[str, str]) -> Server:
     try:
-        status, body = _get(f"{url}/models", {}, deadline, environ)
+        status, body = get(f"{url}/models", {}, deadline, environ)
     except OSError:
         return Server(provider, url, "silent")
     if status in (401, 403):
@@ -101,7 +100,7 @@ def _loaded(provider: Provider, url: str, deadline: float, environ: Mapping[str,
     if path is None:
         return frozenset()
     try:
-        status, body = _get(f"{url.removesuffix('/v1')}{path}", {}, deadline, environ)
+        status, body = get(f"{url.removesuffix('/v1')}{path}", {}, deadline, environ)
         told = parse(body) if status == 200 else {}
         rows = (told.get("models") or told.get("data") or ()) if isinstance(told, dict) else ()
         return frozenset(
@@ -129,7 +128,7 @@ def list_models(url: str, key: str, environ: Mapping[str, str], patience: float 
     source = Source("", urlsplit(url).netloc.rpartition("@")[2], key)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        status, body = _get(f"{url.rstrip('/')}/models", headers, time.monotonic() + patience, environ)
+        status, body = get(f"{url.rstrip('/')}/models", headers, time.monotonic() + patience, environ)
     except TimeoutError:
         raise source.error(ModelConnectionError, f"no answer within {patience:g} s") from None
     except OSError as error:
@@ -173,65 +172,6 @@ def _names(body: bytes) -> tuple[str, ...] | None:
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in rows):
         return None
     return tuple(dict.fromkeys(row["id"] for row in rows if row["id"].strip()))
-
-
-def _get(url: str, headers: Mapping[str, str], deadline: float, environ: Mapping[str, str]) -> tuple[int, bytes]:
-    """Status and body. Raises OSError, TimeoutError (one, too) at the deadline."""
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener
-
-    class Stay(HTTPRedirectHandler):
-        """A redirect would carry the key to whom nobody named."""
-
-        def redirect_request(self, *_: Any) -> None:
-            return None
-
-    try:
-        proxy = proxy_for(url, environ)
-        handlers: list[Any] = [Stay, ProxyHandler({urlsplit(url).scheme: proxy} if proxy else {})]
-        if url.startswith("https:"):
-            handlers.append(HTTPSHandler(context=_trusted(environ.get("SSL_CERT_FILE"))))
-        request = Request(url, headers={"User-Agent": "handwork", "Accept": "application/json", **headers})
-        with build_opener(*handlers).open(request, timeout=_left(deadline)) as response:
-            return response.status, _read(response, deadline)
-    except HTTPError as error:
-        with error:
-            return error.code, _read(error, deadline)
-    except HTTPException as error:
-        raise OSError(f"what came is no HTTP answer ({type(error).__name__})") from None
-    except ValueError:
-        raise OSError("this is no address, nor one that a request can be sent to") from None
-
-
-def _trusted(ca: str | None) -> Any:
-    """Raises ConfigError for a file that holds no certificates."""
-    import ssl
-
-    try:
-        return ssl.create_default_context(cafile=ca or None)
-    except OSError as error:  # SSLError is one
-        raise ConfigError(
-            f"SSL_CERT_FILE names {ca}, which holds no certificates that can be read: {error.strerror or error}"
-        ) from None
-
-
-def _read(response: Any, deadline: float) -> bytes:
-    body = b""
-    while len(body) < _LARGEST:
-        _left(deadline)
-        piece = response.read1(65536)
-        if not piece:
-            break
-        body += piece
-    return body
-
-
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
 
 
 # ---- which of them
