@@ -20,8 +20,8 @@ def words(server: StrictServer) -> list[str]:
     return [m["content"] for m in server.requests[-1]["messages"] if m["role"] == "user"]
 
 
-@pytest.mark.parametrize("key", ["\x1b\r", "\n", "\\\r"])
-async def test_three_ways_to_a_new_line(workspace: Path, key: str) -> None:
+@pytest.mark.parametrize("key", ["\x1b\r", "\n", "\\\r", "\x1b[13;2u", "\x1b[27;2;13~"])
+async def test_ways_to_a_new_line(workspace: Path, key: str) -> None:
     async with StrictServer(["Read."]) as server:
         window = await Window.chat(server, cwd=workspace)
         window.type(f"one{key}")

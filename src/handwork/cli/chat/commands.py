@@ -106,7 +106,7 @@ COMMANDS: Mapping[str, Command] = {
     "tools": Command("/tools", "what the agent can do", _tools, anytime=True),
     "plan": Command("/plan", "the agent's plan", _plan, anytime=True),
     "undo": Command("/undo", "take back the last step's changes of files", _undo),
-    "compact": Command("/compact", "replace the conversation by a summary (of: what matters)", _compact, stoppable=True),
+    "compact": Command("/compact", "make room: a summary takes the conversation's place", _compact, stoppable=True),
     "image": Command("/image PATH", "put a picture into the next message", _image),
     "quit": Command("/quit", "leave (also exit, q, Ctrl-D)", _quit, anytime=True),
 }

@@ -7,11 +7,14 @@ from typing import Protocol
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, has_focus, is_searching
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from handwork.cli.chat.pasted import Pastes, clipboard_image, mention_of_image
 
+_SHIFT_ENTER = ("\x1b[13;2u", "\x1b[27;2;13~")
+"""As terminals send it that tell it from Enter."""
 _LEAVING = "To leave: Ctrl-D or /quit"
 _NO_IMAGE = "No picture in the clipboard (wl-paste, xclip or pngpaste reads it): use /image PATH"
 
@@ -33,6 +36,7 @@ class Prompt(Protocol):
 
 def bindings(prompt: Prompt) -> KeyBindings:
     """All keys that act otherwise than in every other prompt."""
+    ANSI_SEQUENCES.update(dict.fromkeys(_SHIFT_ENTER, Keys.ControlJ))
     keys = KeyBindings()
     _lines(keys, prompt)
     _pastes(keys, prompt)
