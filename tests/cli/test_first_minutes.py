@@ -115,7 +115,7 @@ async def walk_through(walk: Walk, work: Path, began: float) -> None:
     await walk.scene("interrupted", "interrupted", "cancelled")
 
     tmux.key("C-d")
-    await tmux.shows("handwork -c\n$")
+    await tmux.shows("handwork -c --approve ask\n$")
     tmux.type("clear")
     tmux.type("handwork -c --approve ask")
     await walk.scene("gone-on", "openai:", "> count slowly", "did not come to an end")
@@ -124,7 +124,7 @@ async def walk_through(walk: Walk, work: Path, began: float) -> None:
     tmux.key("Enter")
     await walk.scene("answered", "Hello! What is to be done?", "finished")
     tmux.type("/quit")
-    await tmux.shows("handwork -c\n$")
+    await tmux.shows("handwork -c --approve ask\n$")
     tmux.type("echo left with $?")
     await walk.scene("left", "left with 0")
     assert tmux.seen.count(b"\x1b[2J") <= 2, "the screen was cleared: it flickers"
