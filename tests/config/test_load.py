@@ -227,7 +227,8 @@ FILE = (
         ("openai:a", "anthropic:b", False),
         ("bare", "anthropic:b", False),
         ("openai:a", "openai:b", True),
-        ("bare", "openai:b", True),
+        ("bare", "openai:b", False),
+        ("mistral:7b", "openai:b", False),
         ("bare", "other-bare", True),
         ("qwen2.5:7b", "llama3.2:3b", True),
     ],
@@ -242,6 +243,33 @@ def test_a_key_never_goes_to_another_provider_than_it_was_written_for(
     assert (given.api_key, given.base_url) == (("secret", "http://here/v1") if follows else ("", ""))
     assert any("another provider" in notice for notice in settings.notices) is not follows
     assert any("api_key is not used" in notice for notice in settings.notices) is not follows
+
+
+def test_what_one_model_sees_or_costs_is_not_said_of_another_one(workspace: Path) -> None:
+    facts = "sees_images = false\nprices = { input = 1.0, output = 2.0 }"
+    text = f'[llm]\nmodel = "deepseek:blind"\n{facts}\n[llm.vision]\nmodel = "google:eyes"\n[llm.same]\nmax_tokens = 9'
+    settings = load(workspace, text)
+    assert (settings.llm_for("vision").sees_images, settings.llm_for("vision").prices) == (None, None)
+    assert settings.llm_for("same").sees_images is False
+    assert load(workspace, text, llm={"model": "deepseek:other"}).llm_for("default").sees_images is None
+    assert load(workspace, "[llm]\nsees_images = false", llm={"model": "a:b"}).llm_for("default").sees_images is False
+
+
+@pytest.mark.parametrize("upper", ["config.toml", "command line"])
+def test_a_choice_made_in_setup_is_replaced_as_a_whole_by_a_model_that_names_its_provider(
+    workspace: Path, upper: str
+) -> None:
+    own = workspace.parent / "own"
+    own.mkdir()
+    (own / "setup.toml").write_text('[llm]\nmodel = "qwen3:8b"\nbase_url = "http://lan.example/v1"\n')
+    if upper == "config.toml":
+        (own / upper).write_text('[llm]\nmodel = "openai:gpt-5"\n')
+    model = {"llm": {"model": "openai:gpt-5"}} if upper == "command line" else {}
+    settings = load_settings(workspace=workspace, environ={"HANDWORK_HOME": str(own)}, overrides=model)
+    assert (settings.llm_for("").model, settings.llm_for("").base_url) == ("openai:gpt-5", "")
+    assert settings.notices == ()
+    again = load_settings(environ={"HANDWORK_HOME": str(own)}, overrides={"llm": {"model": "llama3.2:3b"}})
+    assert again.llm_for("").base_url == ("http://lan.example/v1" if upper == "command line" else "")
 
 
 def test_an_address_that_makes_no_sense_stops_nobody_who_does_not_ask_it(workspace: Path) -> None:

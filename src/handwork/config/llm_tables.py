@@ -13,6 +13,8 @@ from handwork.config.settings import LLMSettings
 
 _OF_A_PLACE = ("base_url", "api_type", "api_version")
 """What tells how to reach a provider; it does not follow to another one."""
+_OF_A_MODEL = ("prices", "sees_images")
+"""What is known of one model; it does not follow to another one."""
 _SECRET = ("api_key", "headers")
 _CHOICE = ("model", "base_url", "api_type", "api_version", "sees_images")
 """What says which model is asked, and where."""
@@ -69,8 +71,9 @@ class Layered:
         values |= {name: value for name, value in given.items() if name not in _SECRET}
         after = replace(self, values=values, notices=notices)
         moved = self.origin not in (None, after.origin) or self._get("model") not in ("", after._get("model"))
-        if moved and "prices" not in given:
-            values.pop("prices", None)
+        if moved:
+            values = {name: value for name, value in values.items() if name not in _OF_A_MODEL or name in given}
+            after = replace(after, values=values)
         held = {name: origin for name, origin in self.origins.items() if name in values and name not in given}
         new = {name: origins[name] for name in given if name in origins}
         after = replace(after, origins=held | {name: origin for name, origin in new.items() if name not in _SECRET})
@@ -121,16 +124,18 @@ class Layered:
         return str(self.values.get(name, ""))
 
     def _moved(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """The values that still hold under `given`: a base URL does not follow to another provider's model."""
+        """The values that still hold under `given`: a base URL does not follow to a model that names another provider than the
+        one there, which a place without a name is to every provider. What `handwork setup` chose is replaced without a word."""
         values = dict(self.values)
         old, new = self._get("model"), str(given.get("model", ""))
         if not old or not new or old == new:
             return values, self.notices
         at = provider_at(base_url) if (base_url := self._get("base_url")) else None
-        before = provider_name(old, base_url, self._get("api_type")) or (at.name if at else "openai")
-        if provider_name(new, self._get("base_url")) in ("", before):
+        before = provider_name(old, base_url, self._get("api_type")) or (at.name if at else "")
+        if provider_name(new, base_url) in ("", before):
             return values, self.notices
         dropped = [name for name in _OF_A_PLACE if values.pop(name, None) and name not in given]
+        dropped = [name for name in dropped if name not in self.origins or self.origins[name].layer.kind != "setup"]
         told = f"{', '.join(dropped)} of {old} is not used for {new}: that is another provider"
         return values, (*self.notices, told) if dropped else self.notices
 
