@@ -189,23 +189,25 @@ class Chat:
             raise
         images, self._images = [*self._images, *mentioned.images], []
         try:
-            await self._work(mentioned, images)
+            await self._work(text, mentioned, images)
         except (ConfigError, PictureError):
             self._images = images
             self.prompt.restore(text)
             raise
 
-    async def _work(self, mentioned: Mentioned, images: list[Path]) -> None:
+    async def _work(self, typed: str, mentioned: Mentioned, images: list[Path]) -> None:
         """Runs until nothing is left that was said meanwhile."""
         if mentioned.files:
             self.screen.line(f"  with {', '.join(mentioned.files)}", "dim")
         words: str | None = mentioned.text
         while words is not None:
             result = await self._run(words, images)
+            if result is None:  # stopped before it began
+                self.prompt.restore(typed)
             images, words = [], None
             unread = [self._as_typed(text) for text in self.conversation.agent.unread()]
             if unread and result is not None and result.status in _GOES_ON and not self._leaving:
-                words = "\n\n".join(unread)
+                words = typed = "\n\n".join(unread)
                 talk.said(self.screen, words)
             elif unread:
                 self.prompt.restore("\n".join(unread))
@@ -225,7 +227,8 @@ class Chat:
         self.screen.wait("getting ready")
         self._running = True
         try:
-            await self.busy.do(self.conversation.prepare_undo())
+            if not await self.busy.do(self.conversation.prepare_undo()):
+                return None
             agent = self.conversation.agent
             result = await self.busy.do(self.conversation.work(words, images), agent.cancel)
         finally:

@@ -201,10 +201,11 @@ class Conversation:
             raise ConfigError(f"The agent {self.agent.name} has nothing to compact")
         return await compact(self.agent, focus)
 
-    async def prepare_undo(self) -> None:
-        """Copy the workspace before the first step; later ones cost a look at it."""
+    async def prepare_undo(self) -> bool:
+        """Copy the workspace before the first step; later ones cost a look at it. True when it is done."""
         if self._undo is not None:
             await asyncio.to_thread(self._undo.before_step)
+        return True
 
     async def undo(self) -> Undone:
         """Take the last step's changes of files back, and have the model told."""

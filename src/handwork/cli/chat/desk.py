@@ -107,6 +107,7 @@ class Desk:
         if self._killed:
             with suppress(TimeoutError, OSError):
                 await asyncio.wait_for(self._chat.conversation.close(), _PATIENCE)
+            self._say_goodbye()
             os._exit(130)
         if self._chat is None:
             work.cancel()
