@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,19 @@ from handwork.llm.failures import Source, error_of
 from handwork.llm.llm import LLM
 from handwork.llm.scripted import ScriptedModel
 from handwork.llm.sight import Sight
-from handwork.schema import Image, Message, ModelNotice, Reply, Request, Rerouted, Role, Status, StreamItem, Tail
+from handwork.schema import (
+    Image,
+    Message,
+    ModelNotice,
+    Reply,
+    Request,
+    Rerouted,
+    Role,
+    Status,
+    StreamItem,
+    Tail,
+    TextDelta,
+)
 from tests.agent.conftest import Seen
 from tests.support.fault_server import Answer, error_answer
 from tests.support.pictures import png, png_base64
@@ -166,6 +178,30 @@ async def test_if_that_does_not_help_the_first_error_stands_and_nothing_was_lear
         await items_of(sight, shows(ONE))
     await items_of(sight, shows(ONE))
     assert hashes(model.requests[2]) == [ONE.hash]
+
+
+async def test_pictures_are_blamed_only_once_an_answer_came_without_them() -> None:
+    model = ScriptedModel([BadRequestError("first"), ServerError("down"), "ok"])
+    sight = Sight(model)
+    with pytest.raises(ServerError):
+        await items_of(sight, shows(ONE))
+    await items_of(sight, shows(ONE))
+    assert hashes(model.requests[2]) == [ONE.hash]
+
+
+async def test_a_refusal_behind_the_first_words_is_not_about_pictures() -> None:
+    class Halfway:
+        name, asked = "p:m", 0
+
+        async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+            self.asked += 1
+            yield TextDelta("I see")
+            raise BadRequestError("bad block")
+
+    model = Halfway()
+    with pytest.raises(BadRequestError, match="bad block"):
+        await items_of(Sight(model), shows(ONE))
+    assert model.asked == 1
 
 
 @pytest.mark.parametrize(

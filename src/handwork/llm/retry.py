@@ -13,7 +13,8 @@ from handwork.schema import Discarded, Reply, Request, Retrying, StreamItem, Tex
 
 _LONGEST = 30.0
 """Seconds up to which the random wait's window grows."""
-_SHOWN = (TextDelta, ThinkingDelta, ToolArgsDelta)
+SHOWN = (TextDelta, ThinkingDelta, ToolArgsDelta)
+"""What a person may have seen of an answer."""
 
 
 class Retry:
@@ -50,7 +51,7 @@ class Retry:
             try:
                 async with asking(self.model, request) as items:
                     async for item in items:
-                        shown = shown or isinstance(item, _SHOWN)
+                        shown = shown or isinstance(item, SHOWN)
                         yield item
                         if isinstance(item, Reply):
                             return

@@ -9,6 +9,7 @@ from handwork.errors import BadRequestError, ImageRefusedError, NoVisionError
 from handwork.llm.asking import asking, close_model
 from handwork.llm.base import Model
 from handwork.llm.chat_messages import IMAGE_LEFT_OUT
+from handwork.llm.retry import SHOWN
 from handwork.schema import Image, Message, ModelNotice, Reply, Request, Rerouted, Role, StreamItem, Tail
 
 _BLIND = "this model takes no images"
@@ -57,15 +58,17 @@ class Sight:
         if not self.sees and (notice := self._first_notice()):
             yield notice
         model, sent = self._route(request)
+        begun = False
         try:
             async with asking(model, sent) as items:
                 async for item in items:
+                    begun = begun or isinstance(item, SHOWN)
                     if isinstance(item, Reply) and model is self.model:
                         self._taken.update(_hashes(sent))
                     yield item
             return
-        except BadRequestError as error:
-            if model is not self.model or not (blamed := self._blamed(error, sent)):
+        except BadRequestError as error:  # pictures are refused before the first word
+            if begun or model is not self.model or not (blamed := self._blamed(error, sent)):
                 raise
             failed = error
         for notice in self._learn(failed, blamed):
@@ -73,15 +76,19 @@ class Sight:
         model, sent = self._route(request)
         if model is not self.model:
             yield Rerouted(model.name)
+        proven = isinstance(failed, ImageRefusedError)
         try:
             async with asking(model, sent) as items:
                 async for item in items:
+                    proven = proven or isinstance(item, Reply)
                     yield item
         except BadRequestError:
-            if isinstance(failed, ImageRefusedError):
+            if proven:
                 raise
-            self._refused -= blamed  # it was something else
             raise failed from None
+        finally:
+            if not proven:  # it was something else, or that is not known
+                self._refused -= blamed
 
     def _route(self, request: Request) -> tuple[Model, Request]:
         """Whom to ask, and what to send."""
