@@ -208,14 +208,17 @@ async def test_a_picture_and_a_task_may_be_given_with_the_command(workspace: Pat
 
 async def test_a_picture_that_is_none_is_said_before_it_is_sent(workspace: Path) -> None:
     (workspace / "p.png").write_text("no picture")
-    async with StrictServer([]) as server:
+    async with StrictServer(["Fine."]) as server:
         window = await Window.chat(server, cwd=workspace)
         await window.send("look at @p.png")
         await window.shows("p.png cannot be used")
         await window.until(lambda: window.prompt == "> look at @p.png")
-        window.type("\x03\x04")
-        assert await window.end() == 0
-    assert server.requests == []
+        assert server.requests == []
+        window.type("\x03")
+        await window.send("never mind")
+        await window.shows("Fine.")
+        await window.shows("finished")
+        assert await window.leave() == 0
 
 
 async def test_no_chat_without_a_terminal(workspace: Path) -> None:

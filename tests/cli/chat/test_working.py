@@ -179,3 +179,24 @@ async def test_a_command_that_waits_its_turn_is_shown_and_done(workspace: Path) 
         await window.shows("finished")
         assert "↳" not in window.text
         assert await window.leave() == 0
+
+
+async def test_words_that_came_too_late_for_a_run_begin_the_next(workspace: Path) -> None:
+    (workspace / "notes.md").write_text("the milk\n")
+    end = {
+        "content": "Over.",
+        "tool_calls": [tool("bash", command=gated(workspace)), tool("terminate", status="success")],
+    }
+    async with StrictServer([end, "Read."]) as server:
+        window = await Window.chat(server, cwd=workspace)
+        await window.send("Begin")
+        await window.shows("bash: begun")
+        await window.send("see @notes.md")
+        await window.shows("↳ see @notes.md")
+        (workspace / "go").touch()
+        await window.shows("> see @notes.md")
+        await window.shows("Read.")
+        await window.shows("finished", 2)
+        assert await window.leave() == 0
+    assert "the milk" in str(server.requests[1])
+    assert server.refused == []

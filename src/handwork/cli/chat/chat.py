@@ -187,11 +187,11 @@ class Chat:
         except ConfigError:
             self.prompt.restore(text)
             raise
-        images, self._images = [*self._images, *mentioned.images], []
+        given, self._images = self._images, []
         try:
-            await self._work(text, mentioned, images)
+            await self._work(text, mentioned, [*given, *mentioned.images])
         except (ConfigError, PictureError):
-            self._images = images
+            self._images = given
             self.prompt.restore(text)
             raise
 
@@ -205,12 +205,13 @@ class Chat:
             if result is None:  # stopped before it began
                 self.prompt.restore(typed)
             images, words = [], None
-            unread = [self._as_typed(text) for text in self.conversation.agent.unread()]
-            if unread and result is not None and result.status in _GOES_ON and not self._leaving:
-                words = typed = "\n\n".join(unread)
-                talk.said(self.screen, words)
-            elif unread:
-                self.prompt.restore("\n".join(unread))
+            told = self.conversation.agent.unread()
+            unread = "\n".join(self._as_typed(text) for text in told)
+            if told and result is not None and result.status in _GOES_ON and not self._leaving:
+                words, typed = "\n\n".join(told), unread
+                talk.said(self.screen, typed)
+            elif told:
+                self.prompt.restore(unread)
 
     def _as_typed(self, text: str) -> str:
         """What was typed of words that the agent was told; they wait no longer."""
