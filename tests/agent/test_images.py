@@ -15,7 +15,7 @@ from handwork.agent.toolcall import ToolCallAgent
 from handwork.config import LLMSettings, Settings
 from handwork.errors import PictureError
 from handwork.llm.scripted import ScriptedModel, call
-from handwork.schema import Action, Message, Role, Status, ToolResult
+from handwork.schema import Action, AgentState, Message, Role, Status, ToolResult
 from handwork.session import Session
 from handwork.store.sqlite import Store
 from handwork.tool.ask_human import AskHuman
@@ -192,6 +192,22 @@ async def test_images_that_cannot_be_used_are_misuse_and_nothing_is_started(sett
         await agent.run("look", images=png())
     assert agent.messages == []
     assert (await agent.run("go")).output == "fine"
+
+
+async def test_a_run_cancelled_while_its_images_are_decoded_ends_as_cancelled_and_keeps_them(
+    settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "large.png").write_bytes(png(1, (3000, 3000)))
+    agent = agent_of(settings, ["seen"])
+    run = asyncio.create_task(agent.run("look", images=[tmp_path / "large.png"]))
+    await asyncio.sleep(0)
+    with pytest.raises(RuntimeError, match="Cannot run agent from state: RUNNING"):
+        await agent.run("meanwhile")
+    agent.cancel()
+    assert (await run).status is Status.CANCELLED
+    assert agent.state is AgentState.IDLE
+    assert (await agent.run()).output == "seen"
+    assert [(m.content, len(m.images)) for m in agent.messages[:-1]] == [("look", 1)]
 
 
 async def test_update_memory_checks_and_scales_an_image(settings: Settings) -> None:

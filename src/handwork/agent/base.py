@@ -11,7 +11,8 @@ from typing import Any, Self
 from weakref import ref
 
 from handwork import events as ev
-from handwork.agent.asked import Asked, messages_of
+from handwork.agent.asked import Asked, asked, messages_of
+from handwork.agent.at_work import AtWork
 from handwork.agent.conversation import Conversation
 from handwork.agent.run import Run
 from handwork.agent.steering import Steering
@@ -32,11 +33,10 @@ from handwork.schema import (
     Role,
     RunResult,
     Status,
-    scrub,
 )
 from handwork.schema.fields import construct
 from handwork.session import Session, uncancelled
-from handwork.tool.pictures import Source, picture_of_base64, pictures_of
+from handwork.tool.pictures import Source, picture_of_base64
 
 NUDGE = (
     "You are repeating yourself without progress. Change your strategy: try another tool or other arguments, "
@@ -75,10 +75,7 @@ class BaseAgent(ABC):
 
     def __init__(self, **fields: Any) -> None:
         self._run: Run | None = None
-        self._living: asyncio.Task[RunResult] | None = None
-        self._stop: asyncio.Event | None = None
-        self._watcher: ref[Any] | None = None
-        """The stream that shows the run, if one does: when it is gone, nobody wants the run any more."""
+        self._at_work = AtWork()
         self._own_session: Session | None = None
         self._session_id: str | None = None
         self._met: Session | None = None
@@ -151,7 +148,7 @@ class BaseAgent(ABC):
 
     def reset(self) -> None:
         """Back to IDLE after an error; memory is kept. Raises RuntimeError while a run goes on."""
-        if self._living is not None:
+        if self._at_work:
             raise RuntimeError(f"Cannot reset agent in state: {self.state.value}")
         self.state = AgentState.IDLE
 
@@ -166,71 +163,43 @@ class BaseAgent(ABC):
         run. Returns a RunResult for every end; raises RuntimeError if the agent is not IDLE, PictureError and ValueError for
         images that cannot be used, and re-raises the cancelling of the task itself after run_finished(cancelled).
         """
-        await self._ending()
-        return await self._end_of(self._start(await self._asked(request, images), listener))
-
-    @staticmethod
-    async def _asked(request: str | None, images: Iterable[Source]) -> Asked:
-        text = scrub(request) if request else None
-        pictures = await pictures_of(images) if images else ()
-        if pictures and not text:
-            raise ValueError("Images belong to a request: say in words what is to be done with them")
-        return Asked(text, pictures)
+        await self._at_work.stopped()
+        return await self._at_work.end_of(self._start(request, images, listener))
 
     def _start(
-        self, request: Asked, listener: ev.Listener | None, watcher: ref[Any] | None = None
+        self,
+        request: str | None,
+        images: Iterable[Source],
+        listener: ev.Listener | None,
+        watcher: ref[Any] | None = None,
     ) -> asyncio.Task[RunResult]:
-        if self.state is not AgentState.IDLE or self._living is not None:
+        if self.state is not AgentState.IDLE or self._at_work:
             raise RuntimeError(f"Cannot run agent from state: {self.state.value}")
-        self.current_step, self._watcher = 0, watcher
-        return self._occupy(self._live(request, listener))
+        self.current_step = 0
+        return self._occupy(self._live(request, images, listener), watcher)
 
-    def _occupy(self, work: Coroutine[Any, Any, RunResult]) -> asyncio.Task[RunResult]:
-        """Have the agent RUNNING with this work, in a task of its own, and with nothing else until it is done."""
-        self.state, self._stop = AgentState.RUNNING, asyncio.Event()
-        self._living = asyncio.create_task(work, name=f"agent {self.name}")
-        self._living.add_done_callback(self._release)  # also when the task is cancelled before it began
-        return self._living
+    def _occupy(self, work: Coroutine[Any, Any, RunResult], watcher: ref[Any] | None = None) -> asyncio.Task[RunResult]:
+        """Be RUNNING with this work, and with nothing else, until it is done."""
+        self.state = AgentState.RUNNING
+        return self._at_work.begin(work, f"agent {self.name}", self._release, watcher)
 
-    def _release(self, living: asyncio.Task[RunResult]) -> None:
+    def _release(self) -> None:
         if self.state in (AgentState.RUNNING, AgentState.FINISHED):
             self.state = AgentState.IDLE
-        self._run = self._living = self._watcher = None
+        self._run = None
 
-    async def _end_of(self, living: asyncio.Task[RunResult]) -> RunResult:
-        """Wait for a run's own task; being cancelled asks the run to stop, and is raised when it has."""
-        cancelled: asyncio.CancelledError | None = None
-        while not living.done():
-            try:
-                await asyncio.wait({living})
-            except asyncio.CancelledError as error:
-                cancelled = error
-                self.cancel()
-        if cancelled is not None:
-            if not living.cancelled():
-                living.exception()
-            raise cancelled
-        return living.result()
-
-    async def _ending(self) -> None:
-        """Let a run that is being stopped come to its end: whoever has left a stream early may start the next at once."""
-        if self._watcher is not None and self._watcher() is None:
-            self.cancel()
-        if self._living is not None and self._stop is not None and self._stop.is_set():
-            await asyncio.wait({self._living})
-
-    async def _live(self, request: Asked, listener: ev.Listener | None) -> RunResult:
-        """A run's own task, from opening its session to closing it."""
-        stop = self._stop or asyncio.Event()
+    async def _live(self, request: str | None, images: Iterable[Source], listener: ev.Listener | None) -> RunResult:
+        """A run's own task, from reading what it is asked to closing its session."""
+        given = await asked(request, images)
         try:
-            async with self._opened() as session, session.taken(stop), session.listening(listener):
+            async with self._opened() as session, session.taken(self._at_work.stop), session.listening(listener):
                 run = self._run = self._begin(session)
                 left_over = Asked(session.past.request, session.past.request_images)
                 await self._make_ready(session)
-                session.keep_images(request.images)
-                run.emit(self._run_started(run, request))
+                session.keep_images(given.images)
+                run.emit(self._run_started(run, given))
                 run.emit(ev.StateChanged(state=self.state))
-                return await run.drive(self._work_through(run, request, left_over), self._finish)
+                return await run.drive(self._work_through(run, given, left_over), self._finish)
         except HandworkError as error:  # there is no session to work in
             self.state = AgentState.ERROR
             return RunResult(status=Status.ERROR, error=error, detail=str(error))
@@ -240,17 +209,17 @@ class BaseAgent(ABC):
 
         async def events() -> AsyncGenerator[ev.Event, None]:
             queue = ev.EventQueue()
-            await self._ending()
-            living = self._start(await self._asked(request, images), queue.put, watcher)
-            living.add_done_callback(lambda _: queue.finish())
+            await self._at_work.stopped()
+            running = self._start(request, images, queue.put, watcher)
+            running.add_done_callback(lambda _: queue.finish())
             try:
                 async for event in queue:
                     yield event
-                living.result()
+                running.result()
             finally:
-                if not living.done():
+                if not running.done():
                     self.cancel()
-                    await uncancelled(asyncio.wait({living}))
+                    await uncancelled(asyncio.wait({running}))
 
         stream = events()
         watcher = ref(stream)
@@ -258,8 +227,7 @@ class BaseAgent(ABC):
 
     def cancel(self) -> None:
         """End the current run as cancelled; it returns its result within two seconds."""
-        if self._stop is not None:
-            self._stop.set()
+        self._at_work.cancel()
 
     def steer(self, text: str) -> None:
         """Say something to the agent while it works; its model reads it at the beginning of the next step.
@@ -286,14 +254,14 @@ class BaseAgent(ABC):
         if budget is not None:
             session.budget = budget
         timeout = limits.timeout if self.timeout is None else self.timeout
-        return Run(session, self.name, timeout=timeout, threshold=self.duplicate_threshold, stop=self._stop)
+        return Run(session, self.name, timeout=timeout, threshold=self.duplicate_threshold, stop=self._at_work.stop)
 
-    async def _work_through(self, run: Run, request: Asked, left_over: Asked) -> None:
+    async def _work_through(self, run: Run, given: Asked, left_over: Asked) -> None:
         """All of a run that can fail or be cancelled; `left_over` is a request that an earlier run never came to."""
         self._meet(run.session)
-        wanted = await self._settle(run, request.text or left_over.text)
-        if request.text or left_over.text:
-            self.memory.add_messages(messages_of(request, left_over, wanted))
+        wanted = await self._settle(run, given.text or left_over.text)
+        if given.text or left_over.text:
+            self.memory.add_messages(messages_of(given, left_over, wanted))
         self._journal_memory(run)
         await run.gate()
         while self.current_step < self.max_steps and self.state is not AgentState.FINISHED:
@@ -326,11 +294,11 @@ class BaseAgent(ABC):
     def _trace(self, stored: Sequence[Message]) -> StepTrace:
         return StepTrace(signature(stored))
 
-    def _run_started(self, run: Run, request: Asked) -> ev.RunStarted:
+    def _run_started(self, run: Run, given: Asked) -> ev.RunStarted:
         budget = run.session.budget
         return ev.RunStarted(
-            request=request.text,
-            images=request.images,
+            request=given.text,
+            images=given.images,
             model=self._model_name(),
             workspace=str(run.session.workspace),
             limits=Limits(max_steps=self.max_steps, timeout=run.timeout, usd=budget.usd, tokens=budget.tokens),

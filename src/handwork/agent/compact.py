@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -48,11 +47,11 @@ async def compact(agent: ToolCallAgent, focus: str = "") -> Compacted:
         HandworkError: there is too little to compact, the summary is none, or it was cancelled.
         ModelError, BudgetExceeded, JournalError: as in a run.
     """
-    await agent._ending()
-    if agent.state is AgentState.RUNNING or agent._living is not None:
+    await agent._at_work.stopped()
+    if agent.state is AgentState.RUNNING or agent._at_work:
         raise RuntimeError(f"Cannot compact agent in state: {agent.state.value}")
     work = _Compacting(agent, focus)
-    result = await agent._end_of(agent._occupy(work.live(agent.state)))
+    result = await agent._at_work.end_of(agent._occupy(work.live(agent.state)))
     if result.error is not None:
         raise result.error
     if work.compacted is None:
@@ -72,10 +71,10 @@ class _Compacting:
         """The work's own task, in the agent's session; the agent is left in the state in which it stood."""
         agent = self._agent
         try:
-            async with agent._opened() as session, session.taken(agent._stop or asyncio.Event()):
+            async with agent._opened() as session, session.taken(agent._at_work.stop):
                 run = agent._run = agent._begin(session)
-                agent._meet(session)
                 await agent._make_ready(session)
+                agent._meet(session)
                 agent._journal_memory(run)
                 before = list(agent.memory.messages)
                 result = await run.drive(self._work(run), _nothing)
@@ -94,7 +93,8 @@ class _Compacting:
         open_from = turn.at if turn is not None and turn.newest else len(told)
         settled, waiting = told[:open_from], told[open_from:]
         words = human_words(settled)
-        rest = [message for message in settled if not any(message is word for word in words)]
+        said = {id(word) for word in words}
+        rest = [message for message in settled if id(message) not in said]
         size = TokenMeter().estimate_messages([message for message in rest if not is_summary(message)])
         if size < _LEAST:
             raise HandworkError(f"There is too little to compact: about {size} tokens besides your own words")
