@@ -14,7 +14,7 @@ from handwork.agent.transcript import HEADING, kept_words, transcript_of
 from handwork.config import Settings
 from handwork.errors import BudgetExceeded, HandworkError, JournalError, ServerError, TokenLimitExceeded
 from handwork.llm.scripted import ScriptedModel, call
-from handwork.schema import AgentState, Budget, Image, Message, Reply, Role, Status, Usage
+from handwork.schema import AgentState, Budget, Function, Image, Message, Reply, Role, Status, ToolCall, Usage
 from handwork.session import Session
 from handwork.tool.planning import PlanningTool
 from tests.agent.conftest import Seen, reopened
@@ -249,6 +249,16 @@ async def test_calls_that_still_wait_for_their_result_stay_and_are_settled(setti
     assert [message.role.value for message in agent.messages] == ["user", "user", "assistant"]
     assert (await agent.run("go on")).output == "and on"
     assert agent.messages[3].content.startswith("Outcome unknown")
+
+
+async def test_calls_that_wait_stay_also_behind_older_ones_that_nobody_ever_answered(settings: Settings) -> None:
+    def turn(id: str) -> Message:
+        return Message.from_tool_calls([ToolCall(id=id, function=Function(name="look"))])
+
+    agent = agent_of(settings, ["summary"])
+    agent.messages = [Message.user_message("go"), turn("1"), Message.assistant_message(LONG), turn("2")]
+    await compact(agent)
+    assert [call.id for message in agent.messages for call in message.tool_calls] == ["2"]
 
 
 async def test_the_active_plan_stays_in_sight(settings: Settings) -> None:

@@ -131,11 +131,12 @@ def test_a_file_cannot_end_its_own_frame(workspace: Path) -> None:
     assert text.splitlines()[-1].startswith("===== AGENTS.md ends (")
 
 
-@pytest.mark.parametrize("line", ["äöü€😀 and so on\n", "€"])
-def test_a_long_file_is_cut_and_both_are_told(workspace: Path, line: str) -> None:
-    size = (workspace / "AGENTS.md").write_text(line * 20_000) and (workspace / "AGENTS.md").stat().st_size
+@pytest.mark.parametrize(("head", "line"), [("", "äöü€😀 and so on\n"), ("", "€"), ("# Rules\n", "€")])
+def test_a_long_file_is_cut_and_both_are_told(workspace: Path, head: str, line: str) -> None:
+    (workspace / "AGENTS.md").write_text(head + line * 20_000)
+    size = (workspace / "AGENTS.md").stat().st_size
     found = read_instructions(workspace)
-    assert len(found.text.encode()) < LIMIT + 2000
+    assert LIMIT < len(found.text.encode()) < LIMIT + 2000
     assert f"the first 32.0 KB of {size / 1024:,.1f} KB" in found.text
     assert [level for level, _ in found.notices] == ["info", "warning"]
     assert "\ufffd" not in found.text
@@ -189,7 +190,11 @@ HARD = {
     "link through a link": (link_to("sub/up/secret.md"), "it is a link that leads out of the workspace"),
     "link to the folder": (link_to("."), "it is a folder"),
     "link to a folder": (link_to("sub/.."), "it is a folder"),
-    "link to another kind": (link_to(".env"), "it is a link to .env, which is no Markdown file"),
+    "link to a name that no terminal should be told": (
+        link_to("sub/\x1b[2J\udcff\n.env"),
+        "it is a link to something else than a Markdown file",
+    ),
+    "link to another kind": (link_to(".env"), "it is a link to something else than a Markdown file"),
 }
 
 

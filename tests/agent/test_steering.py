@@ -14,7 +14,7 @@ from handwork.agent.base import BaseAgent
 from handwork.agent.toolcall import ToolCallAgent
 from handwork.config import Settings
 from handwork.llm.scripted import ScriptedModel, call
-from handwork.schema import AgentState, Message, Reply, Role, Status, ToolCall
+from handwork.schema import AgentState, Memory, Message, Reply, Role, Status, ToolCall
 from handwork.session import Session
 from handwork.tool.terminate import Terminate
 from tests.agent.conftest import Seen, reopened
@@ -207,11 +207,16 @@ async def test_a_users_own_agent_can_be_steered_and_ends_when_it_says_so(setting
     assert agent.heard == ["go", "word"]
 
 
-async def test_words_never_stand_between_a_call_and_its_result(settings: Settings) -> None:
+def turn(id: str) -> Message:
+    return Message.from_tool_calls([ToolCall(id=id, function=call("look").function)])
+
+
+@pytest.mark.parametrize("before", [[], [turn("0"), Message.assistant_message("never mind")]], ids=["", "unanswered"])
+async def test_words_never_stand_between_a_call_and_its_result(settings: Settings, before: list[Message]) -> None:
     class TwoSteps(BaseAgent):
         async def step(self) -> str:
             if self.current_step == 1:
-                self.memory.add_message(Message.from_tool_calls([ToolCall(id="1", function=call("look").function)]))
+                self.memory.add_message(turn("1"))
                 self.steer("word")
             elif self.current_step == 2:
                 self.memory.add_message(Message.tool_message("seen", "look", "1"))
@@ -219,9 +224,9 @@ async def test_words_never_stand_between_a_call_and_its_result(settings: Setting
                 self.state = AgentState.FINISHED
             return "x"
 
-    agent = TwoSteps(settings=settings)
+    agent = TwoSteps(settings=settings, memory=Memory(before))
     await agent.run("go")
-    assert roles(agent.messages) == "user assistant tool user"
+    assert roles(agent.messages[len(before) :]) == "user assistant tool user"
 
 
 async def test_words_are_on_disk_before_the_request_that_holds_them(settings: Settings) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from handwork import events as ev
 from handwork.agent.asking import Asker, token_limit
-from handwork.agent.history import first_open
+from handwork.agent.history import open_at_end
 from handwork.agent.prompt import read_prompt
 from handwork.agent.run import Run
 from handwork.agent.toolcall import ToolCallAgent
@@ -89,9 +89,8 @@ class _Compacting:
         if agent._model.name.startswith(_DEMO):
             raise HandworkError(f"{agent._model.name} is too small to write a summary", hint="choose another model")
         told = agent.memory.messages
-        turn = first_open(told)
-        open_from = turn.at if turn is not None and turn.newest else len(told)
-        settled, waiting = told[:open_from], told[open_from:]
+        open_from = open_at_end(told)
+        settled, waiting = (told, []) if open_from is None else (told[:open_from], told[open_from:])
         words = human_words(settled)
         said = {id(word) for word in words}
         rest = [message for message in settled if id(message) not in said]

@@ -19,15 +19,27 @@ class OpenTurn:
 
 def first_open(messages: Sequence[Message]) -> OpenTurn | None:
     """The oldest turn with calls whose results do not follow it."""
-    for index, message in enumerate(messages):
-        if not message.tool_calls:
-            continue
-        end = _end_of_results(messages, index)
-        answered = {result.tool_call_id for result in messages[index + 1 : end]}
-        missing = tuple(call for call in message.tool_calls if call.id not in answered)
-        if missing:
-            return OpenTurn(index, missing, all(later.role is not Role.ASSISTANT for later in messages[end:]))
+    for index in range(len(messages)):
+        if missing := _unanswered(messages, index):
+            later = messages[_end_of_results(messages, index) :]
+            return OpenTurn(index, missing, all(message.role is not Role.ASSISTANT for message in later))
     return None
+
+
+def open_at_end(messages: Sequence[Message]) -> int | None:
+    """Where the model's last words stand, if calls in them lack a result behind them."""
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role is Role.ASSISTANT:
+            return index if _unanswered(messages, index) else None
+    return None
+
+
+def _unanswered(messages: Sequence[Message], index: int) -> tuple[ToolCall, ...]:
+    """The calls of a message whose results do not follow it."""
+    if not (calls := messages[index].tool_calls):
+        return ()
+    answered = {result.tool_call_id for result in messages[index + 1 : _end_of_results(messages, index)]}
+    return tuple(call for call in calls if call.id not in answered)
 
 
 def adopt_orphans(memory: Memory) -> None:

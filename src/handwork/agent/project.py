@@ -109,11 +109,10 @@ def _amount(size: int) -> str:
 
 
 def _text(data: bytes, size: int) -> tuple[str, bool]:
-    """The file's text, and whether it was cut; then it ends with a whole line, if there are lines."""
+    """The file's text, and whether it was cut; then it ends with a whole line, unless that is too long."""
     cut = size > len(data)
     if cut:
-        data = data[: data.rfind(b"\n") + 1] or data
-        data = data[: _whole_characters(data)]
+        data = data[: data.rfind(b"\n", len(data) // 2) + 1] or data[: _whole_characters(data)]
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -186,7 +185,7 @@ def _open_beneath(workspace: Path, name: str) -> int:
             elif rest:
                 folders.append(os.open(part, flags | os.O_DIRECTORY, dir_fd=folders[-1]))
             elif not part.lower().endswith(".md"):  # a cloned project must not pass on, say, the user's .env
-                raise _NotRead(f"it is a link to {part}, which is no Markdown file")
+                raise _NotRead("it is a link to something else than a Markdown file")
             else:
                 return os.open(part, flags, dir_fd=folders[-1])
         raise IsADirectoryError(errno.EISDIR, "it is a folder")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handwork.agent.history import first_open
+from handwork.agent.history import open_at_end
 from handwork.agent.run import Run
 from handwork.schema import Memory, Message, scrub
 
@@ -33,8 +33,7 @@ class Steering:
         """
         if not self._waiting:
             return
-        turn = first_open(memory.messages)
-        if turn is not None and turn.newest:
+        if open_at_end(memory.messages) is not None:
             return
         memory.add_messages([Message.user_message(text) for text in self.take_back()])
         run.start_counting_anew()
