@@ -182,10 +182,11 @@ class Session:
         """Have what was emitted written in this turn of the loop; a gate reached meanwhile shares the transaction."""
         self._journal.commit_soon()
 
-    def details(self) -> Iterator[tuple[str, dict[str, JSON]]]:
-        """(tool's name, details of one of its results), in order, of this session's own calls: what `Tool.restore` is fed with."""
+    def details(self, *, after: int = 0) -> Iterator[tuple[str, dict[str, JSON]]]:
+        """(tool's name, details of one of its results), in order, of this session's own calls that began after an event: what
+        `Tool.restore` is fed with."""
         names: dict[str, str] = {}
-        for event in self._journal.replay():
+        for event in self._journal.replay(after=after):
             match event:
                 case ToolCallStarted() if event.parent_call is None:
                     names[event.call.id] = event.call.function.name

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.architecture.source import PACKAGE, Module
 
 BROAD_HANDLERS: dict[str, str] = {
-    "agent.toolcall:ToolCallAgent._restore": "a tool call: its restore() may raise",
+    "agent.restoring:_restore": "a tool call: its restore() may raise",
     "agent.turn:Turn._understand": "a tool call: its actions() may raise",
     "agent.turn:Turn._run_tool": "a tool call",
     "agent.permission:_decide": "the policy",

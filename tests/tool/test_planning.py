@@ -15,6 +15,7 @@ from handwork.policy.conflicts import conflicts
 from handwork.policy.decide import decide
 from handwork.schema import Action, Mode, Plan, PlanStepStatus, Role, Status, ToolResult, Verdict
 from handwork.session import Session
+from handwork.tool.base import Tool
 from handwork.tool.planning import PlanningTool
 
 
@@ -361,6 +362,64 @@ async def test_a_resumed_session_has_its_plan_again(settings: Settings) -> None:
     planning = second.available_tools.get_tool("planning")
     assert isinstance(planning, PlanningTool)
     assert statuses(planning.active) == [("mix", "completed"), ("bake", "not_started")]
+
+
+async def test_agents_in_turn_on_one_session_share_its_plan(settings: Settings) -> None:
+    def mark(index: int) -> Any:
+        return call("planning", command="mark_step", step_index=index, step_status="completed")
+
+    async with Session.open(settings) as session:
+
+        def agent(*script: Any) -> ToolCallAgent:
+            return ToolCallAgent(
+                settings=settings, session=session, llm=ScriptedModel(script), available_tools=[PlanningTool]
+            )
+
+        first, second = agent(create(), "planned", mark(1), "done"), agent(mark(0), "half")
+        for each in (first, second, first):
+            await each.run("go on")
+        assert session.past.plan is not None
+        assert [step["status"] for step in session.past.plan["steps"]] == ["completed", "completed"]
+
+
+async def test_a_tool_is_told_of_each_result_that_it_has_not_made_and_of_none_that_it_has(settings: Settings) -> None:
+    class Counter(Tool):
+        """Remembers what was counted."""
+
+        name = "count"
+        description = "Count one up."
+        parameters: Any = {"type": "object", "properties": {}}
+        total = 0
+
+        def actions(self, arguments: Any) -> Any:
+            return [Action(kind="read", resource="counter", repeatable=True)]
+
+        def restore(self, details: Any) -> None:
+            self.total += details["by"]
+
+        async def execute(self) -> ToolResult:
+            self.total += 1
+            return ToolResult(output=str(self.total), details={"by": 1})
+
+    def agent(session: Session | None, *script: Any) -> ToolCallAgent:
+        return ToolCallAgent(settings=settings, session=session, llm=ScriptedModel(script), available_tools=[Counter])
+
+    one = agent(None, call("count"), "ok", [call("count"), call("count")], "ok", call("count"), "ok", "moved")
+    id = (await one.run("go")).session_id
+    await one.run("go")
+    async with Session.open(settings, id=id) as session:
+        await agent(session, call("count"), "ok").run("another")
+    async with one:
+        await one.think()
+        await one.act()
+        await one.run("go")
+    [counter] = one.available_tools
+    assert counter.total == 5
+    async with Session.open(settings) as other:
+        await agent(other, call("count"), "ok").run("elsewhere")
+        one.session = other
+        await one.run("go")
+        assert counter.total == 6
 
 
 def test_manus_plans() -> None:

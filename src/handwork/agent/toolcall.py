@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +16,8 @@ from handwork.agent.history import insert_results, was_cut
 from handwork.agent.observe import limit_for
 from handwork.agent.project import Project
 from handwork.agent.react import ReActAgent
+from handwork.agent.restoring import Restoring
+from handwork.agent.results import arguments_of, messages_of_results, result_of
 from handwork.agent.run import Run
 from handwork.agent.schedule import run_in_order
 from handwork.agent.settling import settle
@@ -33,6 +34,7 @@ from handwork.schema import (
     Reply,
     Request,
     Role,
+    RunResult,
     Status,
     ToolCall,
     ToolChoice,
@@ -40,7 +42,6 @@ from handwork.schema import (
 )
 from handwork.session import Session
 from handwork.store.past import Outcome
-from handwork.tool.base import Tool
 from handwork.tool.collection import ToolCollection, as_collection
 from handwork.tool.create_chat_completion import CreateChatCompletion
 from handwork.tool.result import as_text
@@ -81,7 +82,7 @@ class ToolCallAgent(ReActAgent):
         self._asker, self._ids = Asker(), CallIds()
         self._turn: Turn | None = None
         self._direct: Run | None = None
-        self._project = Project()
+        self._project, self._restoring = Project(), Restoring()
         super().__init__(**fields)
         self.available_tools = as_collection(self.available_tools)
         self.tool_choices = _tool_choice(self.tool_choices)
@@ -221,23 +222,14 @@ class ToolCallAgent(ReActAgent):
         )
         await run_in_order([await turn.prepared(call) for call in calls if call.id not in given], turn)
         for call in calls:
-            if (known := given.get(call.id)) is not None:
-                await self._take_known(call, known)
+            if (known := given.get(call.id)) is not None:  # it may have been the answer, or the end
+                await self.handle_result(call.function.name, result_of(known), arguments_of(call))
         outcomes = [given.get(call.id) or turn.outcomes.get(call.id) or ENDED for call in calls]
-        messages = [_tool_message(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)]
-        for call, outcome in zip(calls, outcomes, strict=True):
-            messages += _image_messages(call, outcome)
+        for outcome in outcomes:
             run.artifacts += outcome.artifacts
-        insert_results(self.memory, calls, messages, at)
+        insert_results(self.memory, calls, messages_of_results(calls, outcomes), at)
         self._journal_memory(run)
         return "\n\n".join(outcome.observation for outcome in outcomes)
-
-    async def _take_known(self, call: ToolCall, outcome: Outcome) -> None:
-        """What an outcome of an earlier run means for this one: it may have been the answer, or the end."""
-        result = ToolResult(output=outcome.observation, details=outcome.details)
-        if outcome.is_error:
-            result = ToolResult(error=outcome.observation, details=outcome.details)
-        await self.handle_result(call.function.name, result, _arguments(call))
 
     async def execute_tool(self, command: ToolCall) -> str:
         """Run one call: name, arguments, policy, effect, special tool; returns what the model sees and never raises for
@@ -255,6 +247,7 @@ class ToolCallAgent(ReActAgent):
             run.value = tool.value(result.details)
             run.answer = as_text(run.value)
         self._tell_plan(result)
+        self._restoring.know(self._current().session)
         await self._handle_special_tool(name, result, arguments=arguments)
 
     def _tell_plan(self, result: ToolResult) -> None:
@@ -308,23 +301,15 @@ class ToolCallAgent(ReActAgent):
         return request
 
     def _meet(self, session: Session) -> None:
-        known = self._conversation.past
         super()._meet(session)
         self._project.read(session, wanted=self.project_instructions)
         if any(tool.sandboxed for tool in self.available_tools):
             _ = session.sandbox  # what is wrong with it or the workspace is told before the first request
-        stateful = {tool.name: tool for tool in self.available_tools if type(tool).restore is not Tool.restore}
-        if known is None and stateful and session.past.seq:
-            for name, details in session.details():
-                if (tool := stateful.get(name)) is not None:
-                    self._restore(tool, details, session)
+        self._restoring.catch_up(self.available_tools, session)
 
-    @staticmethod
-    def _restore(tool: Any, details: dict[str, Any], session: Session) -> None:
-        try:
-            tool.restore(details)
-        except Exception as error:  # a tool call is a named boundary
-            session.notify("warning", f"The tool {tool.name} could not take up its earlier state: {error}")
+    def _finish(self, run: Run, result: RunResult) -> None:
+        super()._finish(run, result)
+        self._restoring.know(run.session)
 
     async def _close_parts(self, session: Session) -> None:
         await super()._close_parts(session)
@@ -349,22 +334,3 @@ def _tool_choice(value: Any) -> ToolChoice:
         return ToolChoice(value)
     except ValueError:
         raise ValueError(f"Invalid tool_choice: {value}") from None
-
-
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    try:
-        made = json.loads(call.function.arguments or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return made if isinstance(made, dict) else {}
-
-
-def _tool_message(call: ToolCall, outcome: Outcome) -> Message:
-    name = call.function.name or "unknown"
-    return Message.tool_message(outcome.observation, name, call.id, is_error=outcome.is_error)
-
-
-def _image_messages(call: ToolCall, outcome: Outcome) -> list[Message]:
-    """The pictures of a result, which name their call: a wire that takes pictures in results puts them there (CONTRACT B9)."""
-    text = f"Image returned by {call.function.name}:"
-    return [Message(role=Role.USER, content=text, images=(image,), tool_call_id=call.id) for image in outcome.images]
