@@ -298,6 +298,13 @@ class Session:
                 return {self.masked(name): self.masked(item) for name, item in value.items()}
         return value
 
+    def said(self, text: str) -> str:
+        """What a human says, or files that go along with it, without our own keys; that one was taken out is told."""
+        if text == (masked := self.masked(text)):
+            return text
+        self.notify("warning", "One of your keys stood in what was said: the model reads *** in its place.")
+        return str(masked)
+
     # ---- the end
 
     def on_close(self, closer: Callable[[], Awaitable[None]]) -> None:

@@ -106,6 +106,29 @@ async def test_a_stored_key_that_nobody_uses_is_masked_all_the_same(settings: Se
         assert "the key is ***" in json.dumps(server.requests[-1])
 
 
+async def test_a_stored_key_in_what_the_human_says_reaches_neither_journal_nor_request(
+    settings: Settings, seen: Seen, home: Path
+) -> None:
+    def steer() -> str:
+        """Have the human speak meanwhile."""
+        agent.steer(f"and this: {KEY}")
+        return "ok"
+
+    KeyStore(settings.home.config).set("groq", KEY, base_url="https://api.groq.com/openai/v1")
+    async with StrictServer([call("steer"), "Done."]) as server:
+        table = LLMSettings(model="m", base_url=server.url, api_key="of-its-own")
+        own = settings.model_copy(update={"llm": {"default": table}})
+        agent = ToolCallAgent(available_tools=[steer], settings=own)
+        await agent.run(f"read {KEY}", listener=seen)
+        told = json.dumps(server.requests[-1])
+    assert "read ***" in told
+    assert "and this: ***" in told
+    assert KEY not in told
+    assert not any(KEY in event.model_dump_json() for event in seen)
+    assert not stored_in(home)
+    assert any("One of your keys" in event.text for event in seen.of("notice"))
+
+
 def stored_in(home: Path) -> bool:
     return any(KEY.encode() in file.read_bytes() for file in home.glob("store.db*"))
 

@@ -197,6 +197,7 @@ class BaseAgent(ABC):
                 left_over = Asked(session.past.request, session.past.request_images)
                 await self._make_ready(session)
                 session.keep_images(given.images)
+                given = Asked(given.text and session.said(given.text), given.images)
                 run.emit(self._run_started(run, given))
                 run.emit(ev.StateChanged(state=self.state))
                 return await run.drive(self._work_through(run, given, left_over), self._finish)

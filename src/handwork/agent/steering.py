@@ -35,5 +35,5 @@ class Steering:
             return
         if open_at_end(memory.messages) is not None:
             return
-        memory.add_messages([Message.user_message(text) for text in self.take_back()])
+        memory.add_messages([Message.user_message(run.session.said(text)) for text in self.take_back()])
         run.start_counting_anew()

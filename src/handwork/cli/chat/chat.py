@@ -90,9 +90,10 @@ class Chat:
             return True
         if mentioned.images:  # a step takes words only
             return False
-        self._steered.append((mentioned.text, text))
+        told = self.conversation.session.said(mentioned.text)  # as it will stand in the history
+        self._steered.append((told, text))
         self._waiting.append(text)
-        self.conversation.agent.steer(mentioned.text)
+        self.conversation.agent.steer(told)
         return True
 
     def _do_aside(self, work: Coroutine[Any, Any, None]) -> None:
