@@ -78,6 +78,25 @@ def test_what_is_no_text_too_large_or_no_file_is_said(tmp_path: Path) -> None:
         with_files(" ".join(f"@{number}.txt" for number in range(5)), tmp_path)
 
 
+def test_a_mention_that_is_a_link_out_of_the_workspace_is_said_and_not_read(tmp_path: Path) -> None:
+    folder, secret = tmp_path / "project", tmp_path / "my secret"
+    folder.mkdir()
+    secret.mkdir()
+    (secret / "key.md").write_text("private")
+    (folder / "own.md").write_text("public")
+    (folder / "notes.md").symlink_to("../my secret/key.md")
+    (folder / "docs").symlink_to(secret)
+    (folder / "same.md").symlink_to("own.md")
+    for name in ("notes.md", "./notes.md", "docs/key.md", "docs"):
+        with pytest.raises(ConfigError, match="is a link that leads out of the workspace"):
+            with_files(f"read @{name}", folder)
+    assert "public" in with_files("read @same.md", folder).text
+    with pytest.raises(ConfigError) as caught:
+        with_files("read @notes.md", folder)
+    assert "private" in with_files(caught.value.hint, folder).text  # as the hint says it, it is read
+    assert "private" in with_files('read @"../my secret/key.md"', folder).text
+
+
 def test_a_dropped_picture_becomes_a_mention(tmp_path: Path) -> None:
     picture = tmp_path / "my shot.png"
     picture.touch()

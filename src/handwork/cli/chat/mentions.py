@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from handwork.cli.chat.pasted import IMAGES
+from handwork.cli.chat.pasted import IMAGES, mention
 from handwork.errors import ConfigError
 
 TEXT_LIMIT = 256_000
@@ -68,7 +68,7 @@ def _mentions(message: str, folder: Path) -> Iterator[tuple[str, Path]]:
         for name in names:
             path = _path(name, folder)
             if path is not None and _exists(path):
-                yield name, path
+                yield name, _followed(name, path, folder)
                 break
         else:
             if quoted or _is_meant(names[-1], folder):
@@ -91,6 +91,18 @@ def _path(name: str, folder: Path) -> Path | None:
         return folder / (Path(name).expanduser() if name.startswith("~") else name)
     except (RuntimeError, ValueError):
         return None
+
+
+def _followed(name: str, path: Path, folder: Path) -> Path:
+    """Where a path leads. Raises ConfigError if it looks like one of the workspace and is a link out of it: a cloned project
+    must not pass on what the human keeps elsewhere."""
+    real = path.resolve()
+    inside = not name.startswith(("/", "~")) and ".." not in Path(name).parts
+    if inside and not real.is_relative_to(folder.resolve()):
+        raise ConfigError(
+            f"{name} is a link that leads out of the workspace", hint=f"if it is to be read: {mention(str(real))}"
+        )
+    return real
 
 
 def _exists(path: Path) -> bool:
