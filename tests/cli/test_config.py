@@ -75,6 +75,14 @@ async def test_as_json_it_is_one_object(user: Path, tmp_path: Path) -> None:
     assert not any(secret in ended.out for secret in SECRETS)
 
 
+async def test_a_key_behind_env_by_mistake_is_not_shown(home: Path, tmp_path: Path) -> None:
+    key = "env:sk-proj-abcdefghijklmnop9999"
+    for given in ([], ["--json"]):
+        ended = await handwork("config", "show", *given, cwd=tmp_path, HANDWORK_API_KEY=key)
+        assert ended.code == 0
+        assert "abcdefghijkl" not in ended.out + ended.err
+
+
 async def test_a_key_in_the_provider_s_own_variable_is_shown_where_it_is_used(home: Path, tmp_path: Path) -> None:
     key, model = "sk-abcdefghijklmnop9999", "openai:m"
     ended = await handwork("config", "show", cwd=tmp_path, OPENAI_API_KEY=key, HANDWORK_MODEL=model)

@@ -22,6 +22,10 @@ from handwork.config.masking import masked, shown, without_secrets
         ("correct horse battery staple", "…"),
         ("env:NAME", "env:NAME"),
         ("Bearer env:NAME", "Bearer env:NAME"),
+        ("env:sk-proj-abcdefghijklmnop1234", "…1234"),
+        ("env:gsk_abcdefghijklmnop1234", "…1234"),
+        ("hunter2 env:x", "…"),
+        ("xenv:hunter2", "…"),
         ("wss://user:pass@host/x?token=abc", "wss://…@host/x?token=…"),
     ],
 )

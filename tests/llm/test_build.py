@@ -149,6 +149,8 @@ def test_a_missing_key_names_its_variable(model: str, variable: str) -> None:
         ({"model": "m", "base_url": "http://h/v1", "headers": {"X": "a\nb"}}, "no header that can be sent"),
         ({"model": "m", "base_url": "http://h/v1", "headers": {"X:": "a"}}, "no header that can be sent"),
         ({"model": "m", "base_url": "http://h/v1", "api_key": "env:NOPE"}, "NOPE, which is not set"),
+        ({"model": "m", "base_url": "http://h/v1", "api_key": "env:sk-openai-key-1234567"}, "written without env:"),
+        ({"model": "m", "base_url": "http://h/v1", "api_key": "env:gsk_openai-key1234567"}, "written without env:"),
         ({"model": "m", "base_url": "http://h/v1", "api_key": "a\nb"}, "characters that no key has"),
         ({"model": "m", "base_url": "http://h/v1", "api_key": "ключ"}, "characters that no key has"),
         ({"model": "m", "api_type": "azure"}, "needs a base URL"),
@@ -217,3 +219,11 @@ def test_a_local_models_name_without_its_provider_is_recognised(model: str) -> N
         place(model=model)
     with pytest.raises(NoModelError, match=r"^openai:gpt-5 needs a key"):
         place(model="gpt-5")
+
+
+def test_what_is_told_of_an_address_is_without_its_password_and_query() -> None:
+    told: list[str] = []
+    given = LLMSettings(model="m", base_url="http://user:hidden-1@lan.example/v1?key=hidden-2", api_key="key-12345")
+    build_model(given, {}, lambda level, text: told.append(text))
+    assert "lan.example" in told[0]
+    assert "hidden" not in told[0]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from handwork.config import Home, LLMSettings, Settings
+from handwork.config.providers import PROVIDERS
 from handwork.errors import AuthenticationError, ConfigError, NoModelError
 from handwork.llm.catalog import SMOLLM2_135M
 from handwork.llm.choice import choose, survey
@@ -28,7 +29,7 @@ def with_models(*names: str) -> FaultServer:
     def script(received: Received) -> Answer:
         if received.method == "POST":
             return stream_of("ready")
-        if received.path == "/v1/models":
+        if received.path.partition("?")[0] == "/v1/models":
             return json_answer({"object": "list", "data": [{"id": name} for name in names]})
         return error_answer(404)
 
@@ -263,6 +264,23 @@ async def test_a_survey_and_the_choice_agree_about_half_a_table(ollama: FaultSer
     found = await asyncio.to_thread(survey, unknown)
     assert found.winner is None
     assert "no model is named" in found.unfinished
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai", "google"])
+async def test_a_providers_own_address_without_a_model_means_its_default_and_its_own_variable(name: str) -> None:
+    provider = PROVIDERS[name]
+    half = settings(LLMSettings(base_url=provider.base_url), **{provider.key_variables[0]: "key-1234567890"})
+    model = f"{name}:{provider.default_model}"
+    found = await asyncio.to_thread(survey, half)  # and nobody is asked: there is no network here
+    assert found.winner is not None
+    assert (found.winner.model, (await chosen(half))[0]) == (model, model)
+
+
+async def test_where_a_model_was_found_is_told_without_the_password_in_its_address(ollama: FaultServer) -> None:
+    address = f"{ollama.url}?key=SECRET-in-the-query"
+    _, why = await chosen(settings(LLMSettings(base_url=address)))
+    assert "127.0.0.1" in why
+    assert "SECRET" not in why
 
 
 async def test_whoever_gives_up_waiting_for_a_mute_server_is_free_at_once() -> None:

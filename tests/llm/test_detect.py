@@ -170,6 +170,24 @@ async def test_a_list_is_asked_with_the_key_and_comes_back_in_order() -> None:
     assert (request.path, request.headers["authorization"]) == ("/v1/models", "Bearer sk-secret-key")
 
 
+@pytest.mark.parametrize("end", ["", "/", "/v1", "/v1/messages"])
+async def test_anthropics_list_is_asked_with_the_key_in_its_own_header(end: str) -> None:
+    async with FaultServer([models("claude-x")]) as server:
+        root = server.url.removesuffix("/v1")
+        names = await asyncio.to_thread(list_models, root + end, "sk-ant-secret", {"ANTHROPIC_BASE_URL": root})
+    (request,) = server.requests
+    assert names == ("claude-x",)
+    assert (request.path, request.headers["x-api-key"]) == ("/v1/models", "sk-ant-secret")
+    assert "anthropic-version" in request.headers
+    assert "authorization" not in request.headers
+
+
+async def test_the_query_of_an_address_stays_behind_it() -> None:
+    async with FaultServer([models("a")]) as server:
+        assert await asyncio.to_thread(list_models, server.url + "?tenant=x", "", {}) == ("a",)
+    assert server.requests[0].path == "/v1/models?tenant=x"
+
+
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [

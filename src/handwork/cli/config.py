@@ -15,7 +15,7 @@ from handwork.cli.workspace import real_folder
 from handwork.config.credentials import provider_key
 from handwork.config.layers import KeyPath, Origin
 from handwork.config.load import TABLES, Configuration, load_configuration
-from handwork.config.masking import masked, shown
+from handwork.config.masking import VARIABLE, masked, shown
 from handwork.config.providers import find_provider, provider_name
 from handwork.config.settings import LLMSettings, Settings
 from handwork.config.table import SettingsTable, holds_named, inner_table
@@ -119,9 +119,9 @@ def _rows(table: SettingsTable, path: KeyPath, configuration: Configuration) -> 
 
 def _from_variable(written: Any, value: Any) -> str:
     """That a secret was looked up in a variable, and whether that is set."""
-    if not isinstance(written, str) or "env:" not in written:
+    if not isinstance(written, str) or not VARIABLE.fullmatch(written):
         return ""
-    return f"{written} is not set" if written == value else written
+    return f"{masked(written)} is not set" if written == value else masked(written)
 
 
 def _with_found_key(row: Row, llm: LLMSettings, settings: Settings) -> Row:

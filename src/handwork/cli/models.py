@@ -16,6 +16,7 @@ from handwork.cli.progress import download_progress
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.config import Settings, load_settings
 from handwork.config.load import load_configuration
+from handwork.config.masking import without_secrets
 from handwork.errors import ConfigError
 from handwork.llm.build import build_model
 from handwork.llm.catalog import LOCAL_MODELS, local_model
@@ -96,7 +97,7 @@ def _wrapped(head: str, text: str) -> str:
 
 
 def _with_address(candidate: Candidate) -> str:
-    at = f" at {candidate.base_url}" if candidate.base_url else ""
+    at = f" at {without_secrets(candidate.base_url)}" if candidate.base_url else ""
     return f"{candidate.model}{at} ({candidate.why})"
 
 

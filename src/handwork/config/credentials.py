@@ -77,10 +77,13 @@ def provider_key(provider: Provider, address: str, environ: Mapping[str, str]) -
     return Credential(next((key for key in found if key), ""), None, url_origin(address))
 
 
-def provider_at(address: str) -> Provider | None:
-    """The provider with keys whose own origin this address has: a bare name of a model there is one of its models."""
+def provider_at(address: str, environ: Mapping[str, str] | None = None) -> Provider | None:
+    """The provider with keys whose own origin this address has: a bare name of a model there is one of its models.
+
+    `environ`: what a variable there names is a provider's own origin, too.
+    """
     keyed = (provider for provider in PROVIDERS.values() if provider.key_variables)
-    return next((provider for provider in keyed if provider_key(provider, address, {}) is not None), None)
+    return next((provider for provider in keyed if provider_key(provider, address, environ or {}) is not None), None)
 
 
 def withheld_variable(provider: Provider, address: str, environ: Mapping[str, str]) -> str:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+VARIABLE = re.compile(r"(?P<before>(?:[A-Za-z]+ )?)env:(?P<name>[A-Za-z_]\w*)", re.ASCII)
+"""A secret that is looked up in the environment; before it may stand a scheme, as in `Bearer env:NAME`."""
 _TELLS = 16
 """A secret of so many characters may show its last four."""
 _WORDS = r"[\w-]*(?:key|token|secret|passw(?:or)?d|passphrase|credentials?|auth|authorization|cookie)[\w-]*"
-_VARIABLE = re.compile(r"(?:\S+ )?env:\S+")
 _ADDRESS = re.compile(r"(?:https?|wss?)://", re.IGNORECASE)
 _USER = re.compile(r"(?<=://)(?:[^/?#\s:]*:[^?#\s]*|[^/?#\s]*)@")  # a password may hold @ and /
 _QUERY = re.compile(r"([?&;]([^=&#\s?;]+)=)[^&#\s]+")
@@ -28,7 +29,9 @@ def masked(secret: str) -> str:
 
     `env:NAME` is none; an address shows all but what is secret in it.
     """
-    if not secret or _VARIABLE.fullmatch(secret):
+    if not secret or (
+        VARIABLE.fullmatch(secret) and not _FORM.search(secret)
+    ):  # a key by mistake, not a variable's name
         return secret
     if _ADDRESS.match(secret):
         return without_secrets(secret)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar
@@ -11,12 +10,12 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic.fields import FieldInfo
 
 from handwork.config.layers import KeyPath, Layer, nearest
+from handwork.config.masking import VARIABLE
 from handwork.config.table import SettingsTable, holds_named, inner_table, secrets, takes_list, takes_table
 from handwork.errors import ConfigError
 
 _PREFIX = "HANDWORK_"
 _NOT_SETTINGS = {"HANDWORK_HOME"}
-_FROM_VARIABLE = re.compile(r"(?P<before>(?:\S+ )?)env:(?P<name>\S+)")
 _SHORT_NAMES = {name: f"LLM_{name}" for name in ("MODEL", "BASE_URL", "API_KEY")}
 
 Kinds: TypeAlias = Mapping[str, type[SettingsTable]]
@@ -72,7 +71,7 @@ def with_variables(table: T, environ: Mapping[str, str]) -> T:
 def _looked_up(value: Any, environ: Mapping[str, str], field: FieldInfo) -> Any:
     if isinstance(value, SettingsTable):
         return with_variables(value, environ)
-    named = _FROM_VARIABLE.fullmatch(value) if isinstance(value, str) and not field.repr else None
+    named = VARIABLE.fullmatch(value) if isinstance(value, str) and not field.repr else None
     return named["before"] + environ[named["name"]] if named and environ.get(named["name"]) else value
 
 

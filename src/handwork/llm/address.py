@@ -1,10 +1,30 @@
-"""What can be the address of a model's server."""
+"""What can be the address of a model's server, and what is asked below it."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
 from handwork.errors import ConfigError
+
+ANTHROPIC = "anthropic"
+"""The wire of Anthropic's Messages API, as providers name it."""
+_VERSION = "2023-06-01"
+
+
+def endpoint(base_url: str, path: str, wire: str) -> str:
+    """Where `path` is on a wire, below a base URL that may name the place of one already; a query stays behind it."""
+    base, mark, query = base_url.partition("?")
+    base = base.rstrip("/").removesuffix("/chat/completions")
+    if wire == ANTHROPIC:  # its base URLs end before the version, those for OpenAI's wire behind it
+        base = f"{base.removesuffix('/messages').removesuffix('/v1')}/v1"
+    return f"{base.rstrip('/')}/{path}{mark}{query}"
+
+
+def key_headers(key: str, wire: str) -> dict[str, str]:
+    """The headers in which a key is sent on a wire, and the version of it."""
+    if wire == ANTHROPIC:
+        return {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {})
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def check_url(url: str) -> None:

@@ -11,8 +11,9 @@ from urllib.parse import quote, urlsplit
 from handwork.config import Home, LLMSettings
 from handwork.config.credentials import provider_at, provider_key, url_origin, withheld_variable
 from handwork.config.keys import KeyStore
+from handwork.config.masking import masked
 from handwork.errors import ConfigError, NoModelError
-from handwork.llm.address import check_url
+from handwork.llm.address import ANTHROPIC, check_url, endpoint, key_headers
 from handwork.llm.anthropic_encoder import MessagesEncoder
 from handwork.llm.anthropic_models import messages_options
 from handwork.llm.anthropic_stream import MessageStream
@@ -43,8 +44,6 @@ from handwork.schema import Notify
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OTHER_WIRES = {"aws", "bedrock", "responses"}
-_ANTHROPIC = "anthropic"
-_ANTHROPIC_VERSION = "2023-06-01"
 _THINK_BETWEEN_CALLS = "interleaved-thinking-2025-05-14"
 """Asks models that think by a budget to think after results as well; later ones do so by themselves."""
 
@@ -92,12 +91,15 @@ def build_model(
         and notify
         and not is_loopback(urlsplit(place.base_url).hostname or "")
     ):
-        notify("warning", f"The key for {place.base_url} goes over an unencrypted connection (http, not https).")
+        notify(
+            "warning",
+            f"The key for {url_origin(place.base_url)} goes over an unencrypted connection (http, not https).",
+        )
     about_key = place.about_key if _with_key(headers) else withheld or _variable_withheld(place, environ, notify)
     source = Source(place.provider.name, place.model, place.key, tuple(settings.headers.values()), about_key)
     limits = TimeLimits(idle=settings.idle_timeout, total=settings.timeout)
     transport = Transport(_endpoint(settings, place), headers, source, limits, environ)
-    if settings.thinking is not None and place.provider.wire != _ANTHROPIC and notify:
+    if settings.thinking is not None and place.provider.wire != ANTHROPIC and notify:
         notify("info", f"[llm] thinking is for Anthropic's models; {place.provider.name}:{place.model} is sent none")
     encoder, decoder = _codec(settings, place)
     model = WireModel(source, encoder, decoder, transport, Prices(place.model, place.base_url, settings.prices))
@@ -105,7 +107,7 @@ def build_model(
 
 
 def _codec(settings: LLMSettings, place: _Place) -> tuple[Encoder, Callable[[Source], Decoder]]:
-    if place.provider.wire == _ANTHROPIC:
+    if place.provider.wire == ANTHROPIC:
         limits = (settings.max_tokens, settings.temperature, settings.thinking)
         return MessagesEncoder(messages_options(place.model, *limits)), MessageStream
     options = options_for(place.provider, place.model, settings.max_tokens, settings.temperature)
@@ -209,34 +211,26 @@ def _configured_key(settings: LLMSettings, environ: Mapping[str, str]) -> str:
     """The key of these settings, which is for the place that they name (see config.credentials)."""
     key = settings.api_key.strip()
     if key.startswith("env:"):
-        name = key.removeprefix("env:")
-        if not (key := environ.get(name, "").strip()):
-            raise ConfigError(f"[llm] api_key names the environment variable {name}, which is not set")
+        if not (found := environ.get(key.removeprefix("env:"), "").strip()):
+            name = masked(key).removeprefix("env:")
+            raise ConfigError(
+                f"[llm] api_key names the environment variable {name}, which is not set",
+                hint="set it; the key itself is written without env:",
+            )
+        return found
     return key
 
 
 def _endpoint(settings: LLMSettings, place: _Place) -> str:
-    base, _, query = place.base_url.partition("?")
-    if place.provider.wire == _ANTHROPIC:
-        url = _messages_url(base)
-    else:
-        url = base if base.endswith("/chat/completions") else f"{base.rstrip('/')}/chat/completions"
+    wire = place.provider.wire
+    url = endpoint(place.base_url, "messages" if wire == ANTHROPIC else "chat/completions", wire)
     if place.provider is AZURE and settings.api_version:
-        query = f"{query}&" if query else ""
-        query += f"api-version={quote(settings.api_version)}"
-    return f"{url}?{query}" if query else url
-
-
-def _messages_url(base: str) -> str:
-    """Where messages are posted, whether or not the base URL says so; one for OpenAI's wire leads there too."""
-    base = base.rstrip("/").removesuffix("/chat/completions").removesuffix("/messages").removesuffix("/v1")
-    return f"{base}/v1/messages"
+        url += f"{'&' if '?' in url else '?'}api-version={quote(settings.api_version)}"
+    return url
 
 
 def _anthropic(settings: LLMSettings, place: _Place) -> Iterator[tuple[str, str]]:
-    yield "anthropic-version", _ANTHROPIC_VERSION
-    if place.key and not _with_key(settings.headers):
-        yield "x-api-key", place.key
+    yield from key_headers("" if _with_key(settings.headers) else place.key, ANTHROPIC).items()
     at_its_own = provider_at(place.base_url) is place.provider  # a gateway may refuse what it does not know
     if isinstance(settings.thinking, int) and at_its_own:
         yield "anthropic-beta", _THINK_BETWEEN_CALLS
@@ -247,12 +241,9 @@ def _headers(settings: LLMSettings, place: _Place) -> dict[str, str]:
         if not _HEADER.fullmatch(name) or not value.isprintable():
             raise ConfigError(f"[llm] headers: {name!r} is no header that can be sent; check its name and value")
     headers = {"User-Agent": "handwork", **settings.headers}
-    if place.provider.wire == _ANTHROPIC:
+    if place.provider.wire == ANTHROPIC:
         given = {name.lower() for name in headers}
         return headers | {name: value for name, value in _anthropic(settings, place) if name not in given}
-    if place.key:
-        if place.provider is AZURE:
-            headers["api-key"] = place.key
-        else:
-            headers["Authorization"] = f"Bearer {place.key}"
-    return headers
+    if place.provider is AZURE:
+        return headers | ({"api-key": place.key} if place.key else {})
+    return headers | key_headers(place.key, place.provider.wire)

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from handwork.config import LLMSettings, Settings
-from handwork.config.credentials import url_origin
+from handwork.config.credentials import provider_at, url_origin
 from handwork.config.key_forms import owners_of
 from handwork.config.keys import StoredKey
+from handwork.config.masking import without_secrets
 from handwork.config.providers import LOCAL, PROVIDERS, find_provider
 from handwork.errors import ConfigError, HandworkError, NoModelError
 from handwork.llm.catalog import LOCAL_MODELS
@@ -172,7 +173,8 @@ def _elsewhere(entry: StoredKey, settings: Settings) -> str:
     provider = find_provider(entry.name)
     if provider is None or entry.fits(address := provider.address(settings.environ)):
         return ""
-    return f"the key of {provider.title} is not used: it was stored for {entry.base_url}, and this is {address}"
+    was, now = without_secrets(entry.base_url), without_secrets(address)
+    return f"the key of {provider.title} is not used: it was stored for {was}, and this is {now}"
 
 
 def server_candidates(servers: tuple[Server, ...]) -> Iterator[Candidate]:
@@ -205,16 +207,19 @@ def _nothing(servers: tuple[Server, ...]) -> str:
 
 
 def _at(table: LLMSettings, settings: Settings) -> Candidate:
-    """A base URL without a model: the server is asked what it has."""
+    """A base URL without a model: a provider's own means its default, any other server is asked what it has."""
+    if (provider := provider_at(table.base_url)) and provider.default_model:
+        model = f"{provider.name}:{provider.default_model}"
+        return Candidate(model, f"at {provider.title}'s own address", table.base_url)
     key = table.api_key.strip()
     if not key or key.startswith("env:"):
         key = settings.keys.key_for(url_origin(table.base_url), "")
-    models = list_models(table.base_url, key, settings.environ)
+    where, models = without_secrets(table.base_url), list_models(table.base_url, key, settings.environ)
     best = best_model(models)
     if not best:
-        raise NoModelError(f"The server at {table.base_url} names no model that chats", hint="name one with --model")
+        raise NoModelError(f"The server at {where} names no model that chats", hint="name one with --model")
     why = "the only one" if len(models) == 1 else f"one of {len(models)}"
-    return Candidate(best, f"{why} at {table.base_url}", table.base_url)
+    return Candidate(best, f"{why} at {where}", table.base_url)
 
 
 def _with_own_key(table: LLMSettings) -> Candidate:

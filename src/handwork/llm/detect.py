@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from handwork.config.credentials import provider_at
 from handwork.config.providers import LOCAL_SERVERS, PROVIDERS, Provider
 from handwork.errors import AuthenticationError, ConfigError, ModelConnectionError, ModelError, ModelNotFoundError
-from handwork.llm.address import check_url
+from handwork.llm.address import check_url, endpoint, key_headers
 from handwork.llm.failures import Source, error_of
 from handwork.llm.jsontext import parse
 from handwork.llm.plain_get import get
@@ -114,7 +115,7 @@ def _loaded(provider: Provider, url: str, deadline: float, environ: Mapping[str,
 
 
 def list_models(url: str, key: str, environ: Mapping[str, str], patience: float = 15.0) -> tuple[str, ...]:
-    """The models that an OpenAI-compatible server names; blocks.
+    """The models that a server names, Anthropic's own or an OpenAI-compatible one; blocks.
 
     Args:
         url: the base URL, as in [llm].
@@ -126,9 +127,10 @@ def list_models(url: str, key: str, environ: Mapping[str, str], patience: float 
     """
     check_url(url)
     source = Source("", urlsplit(url).netloc.rpartition("@")[2], key)
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    wire = at.wire if (at := provider_at(url, environ)) else "chat"
     try:
-        status, body = get(f"{url.rstrip('/')}/models", headers, time.monotonic() + patience, environ)
+        there = endpoint(url, "models", wire)
+        status, body = get(there, key_headers(key, wire), time.monotonic() + patience, environ)
     except TimeoutError:
         raise source.error(ModelConnectionError, f"no answer within {patience:g} s") from None
     except OSError as error:
