@@ -9,9 +9,10 @@ import pytest
 
 from handwork.agent.toolcall import ToolCallAgent
 from handwork.config import LLMSettings, Settings
+from handwork.errors import ServerError
 from handwork.llm.llm import LLM
-from handwork.llm.scripted import ScriptedModel
-from handwork.schema import Message, Reply, Role, Status, TextDelta
+from handwork.llm.scripted import ScriptedModel, call
+from handwork.schema import Message, Reply, Retrying, Role, Status, TextDelta, ToolArgsDelta
 from handwork.tool.function import tool
 from handwork.tool.terminate import Terminate
 from tests.agent.conftest import Seen
@@ -83,6 +84,27 @@ async def test_a_sentence_is_shown_as_it_comes_and_a_call_that_is_begun_is_not(s
     agent = agent_of(settings, [slowly])
     await agent.run("go", listener=lambda event: shown.append([event.text]) if event.type == "text_delta" else None)
     assert shown == [["Hel"], ["lo"]]
+
+
+async def test_an_answer_in_json_is_shown_as_it_comes(settings: Settings) -> None:
+    pieces = ["```json\n", '{"ans', 'wer": ', "42}\n", "```"]
+    shown: list[str] = []
+
+    async def slowly(request: Any) -> Any:
+        return [*map(TextDelta, pieces), Retrying(ServerError("down"), 0.0, 1), Reply(content="".join(pieces))]
+
+    agent = agent_of(settings, [slowly])
+    await agent.run("go", listener=lambda event: shown.append(getattr(event, "text", event.type)))
+    at = shown.index("retry_scheduled")
+    assert shown[at - len(pieces) : at] == pieces
+
+
+async def test_text_before_a_real_call_is_shown_before_its_arguments(settings: Settings, seen: Seen) -> None:
+    made = call("add", a=1, b=2)
+    pieces = [TextDelta("{"), ToolArgsDelta(0, made.id, "add", made.function.arguments)]
+    agent = agent_of(settings, [[*pieces, Reply(content="{", tool_calls=(made,))], "3"])
+    await agent.run("go", listener=seen)
+    assert seen.of("text_delta", "tool_args_delta")[0].text == "{"
 
 
 async def test_bad_arguments_of_a_written_call_are_told_like_those_of_any(settings: Settings) -> None:

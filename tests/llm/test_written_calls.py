@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handwork.llm.written_calls import with_written_calls
+from handwork.llm.written_calls import may_be_written, with_written_calls
 from handwork.schema import Reply, Request, ToolCall, ToolChoice
 
 
@@ -140,6 +140,36 @@ FORMS = {
         [("bash", {"command": "echo </think>"})],
     ),
 }
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_however_much_of_a_call_there_is_it_may_become_one(form: str) -> None:
+    text = FORMS[form][0]
+    if "</think" not in text:  # what stands before it is shown, and taken back
+        assert all(may_be_written(text[:end]) for end in range(len(text) + 1))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Hello",
+        "[a link](x)",
+        "[1, 2]",
+        '{"answer"',
+        '{\n  "nam": 1',
+        '[{"title": ',
+        "{}",
+        "[]",
+        "```python\n",
+        "```\nls -la",
+        '```json\n{"ans',
+        "`x`",
+        "<b>",
+        "{1: 2}",
+    ],
+)
+def test_the_beginning_of_an_answer_is_known_as_none_of_a_call(answer: str) -> None:
+    assert not may_be_written(answer)
 
 
 @pytest.mark.parametrize(("text", "expected"), FORMS.values(), ids=FORMS)

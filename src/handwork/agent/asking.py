@@ -80,6 +80,8 @@ async def _listen(
             elif heard and isinstance(item, sc.TextDelta):
                 text.add(item)
             elif heard or not isinstance(item, _DELTAS):
+                if isinstance(item, sc.ToolArgsDelta):
+                    text.release()  # who calls like that writes no calls
                 run.emit(_event(item))
             if isinstance(item, sc.Discarded):
                 text.begin()

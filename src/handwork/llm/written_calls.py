@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from handwork.llm.json_slices import members
 from handwork.llm.written_arguments import arguments_of
-from handwork.llm.written_json import Calls, Written, bare_json, tagged_json
+from handwork.llm.written_json import Calls, Written, bare_json, may_be_calls, tagged_json
 from handwork.llm.written_tags import deepseek, function_tags, invokes, kimi, mistral, tool_call_tags
 from handwork.schema import JSON, Function, Reply, Request, Thinking, ToolCall, ToolChoice
 
@@ -52,14 +52,18 @@ def with_written_calls(reply: Reply, request: Request) -> Reply | None:
     return replace(reply, content=None, tool_calls=calls, thinking=thinking, finish_reason="tool_calls")
 
 
-_OPENING = re.compile(r"\[\s*(?:\{|\Z)|\{\s*(?:\"|\Z)|`{1,2}\Z|```[^\n]*\Z")
-"""How lists, objects and fences begin that may hold calls."""
+_HALF_A_FENCE = re.compile(r"`{1,2}\Z|```[^\n]*\Z")
 
 
 def may_be_written(text: str) -> bool:
-    """Whether a text that begins so (200 characters suffice) may come to be a written call; unlike `[a link]` or a sentence."""
+    """Whether a text that begins so (200 characters suffice) may come to be a written call; unlike `[a link]`, an answer in JSON
+    or a sentence."""
     text = text.lstrip()
-    if not text or _OPENING.match(text) or _FENCE.match(text):
+    if _HALF_A_FENCE.match(text):
+        return True
+    if (fence := _FENCE.match(text)) is not None:
+        text = text[fence.end() :].lstrip()
+    if not text or may_be_calls(text):
         return True
     tags = [beginning for beginning in _FORMS if len(beginning) > 1]
     return any(text.startswith(tag) or tag.startswith(text) for tag in tags)

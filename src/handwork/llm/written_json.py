@@ -28,11 +28,24 @@ _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input")
 _BESIDE = {"id", "type", "call_id"}
 _TYPES = {"function", "tool_call", "function_call", "tool_use"}
 _WRAPPERS = ("tool_calls", "tool_call", "function_call")
+_KEYS = frozenset({*_NAMES, *_ARGUMENTS, *_BESIDE, *_WRAPPERS})
+_FIRST_KEY = re.compile(r'(?:\[\s*)?(?:\Z|\{\s*(?:\Z|"(?P<key>[^"]*)(?P<whole>"?)))')
 _ENDS = re.compile(r"(?:\s|</s>|<\|e[oa][mt]_id\|>|<\|im_end\|>|<\|end\|>|<｜end▁of▁sentence｜>)*+\Z")
 
 
 def is_end(text: str, at: int) -> bool:
     return _ENDS.match(text, at) is not None
+
+
+def may_be_calls(text: str) -> bool:
+    """Whether a text that begins so may come to be calls in bare JSON: such an object has keys that only calls have."""
+    begun = _FIRST_KEY.match(text)
+    if begun is None:
+        return False
+    key = begun["key"]
+    if key is None or "\\" in key:
+        return True
+    return key in _KEYS if begun["whole"] else any(known.startswith(key) for known in _KEYS)
 
 
 def json_at(text: str, at: int, *, tagged: bool) -> tuple[list[Written], int] | None:
