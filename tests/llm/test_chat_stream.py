@@ -100,6 +100,13 @@ def test_a_surrogate_pair_split_over_two_events_is_one_character() -> None:
     assert items == [TextDelta("a"), TextDelta("😀b")]
 
 
+def test_half_a_pair_stands_where_it_came_whatever_follows() -> None:
+    items, reply = decode(delta(content="\ud83d"), delta(content="abc"), delta(content="é"), delta("stop"), DONE)
+    text = "".join(item.text for item in items if isinstance(item, TextDelta))
+    assert text == reply.content
+    assert text.endswith("abcé")
+
+
 def test_a_lone_surrogate_becomes_a_replacement_character() -> None:
     lone = b'data: {"choices":[{"index":0,"delta":{"content":"a\\ud83d"}}]}\n\n'
     assert reply_of(lone, delta("stop"), DONE).content == "a\ufffd"

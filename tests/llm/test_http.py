@@ -33,7 +33,19 @@ from handwork.llm.base import Model
 from handwork.llm.build import build_model
 from handwork.llm.retry import Retry
 from handwork.llm.transport import _plain, proxy_for
-from handwork.schema import Discarded, Message, ModelNotice, Reply, Request, Retrying, StreamItem, Tail, TextDelta
+from handwork.schema import (
+    Discarded,
+    Image,
+    Message,
+    ModelNotice,
+    Reply,
+    Request,
+    Retrying,
+    Role,
+    StreamItem,
+    Tail,
+    TextDelta,
+)
 from tests.support.fault_server import (
     DONE,
     Answer,
@@ -253,15 +265,9 @@ async def test_a_body_of_megabytes_goes_out_without_a_warning() -> None:
 
 async def test_notices_of_the_codec_come_first() -> None:
     async with FaultServer([stream_of("a")]) as server:
-        model = build_model(LLMSettings(model="mistral:x", base_url=server.url, api_key=KEY), {})
-        history = [
-            Message.user_message("q"),
-            Message.tool_message("r", "f", "c"),
-            Message.user_message("see", "iVBORw0KGgo="),
-        ]
-        items = await items_of(model, Request(history, tail=Tail("next")))
+        gone = Message(role=Role.USER, content="see", images=(Image("hash", "image/png"),))
+        items = await items_of(model_at(server.url), Request([gone], tail=Tail("next")))
     assert isinstance(items[0], ModelNotice)
-    assert server.requests[0].json["messages"][-1]["role"] == "tool"
 
 
 async def test_a_tool_whose_schema_is_no_json_is_a_bad_request() -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from handwork.errors import BrokenStreamError, ContentFilterError
-from handwork.llm.anthropic_deltas import Deltas
 from handwork.llm.anthropic_events import MessageEvents
 from handwork.llm.anthropic_thinking import KINDS, order_of, thinking_of
 from handwork.llm.chat_ends import FINISH
+from handwork.llm.deltas import Deltas
 from handwork.llm.failures import SENSELESS, Source, error_of
 from handwork.llm.jsontext import dump, parse
 from handwork.schema import JSON, Function, Reply, StreamItem, ToolCall, Usage, scrub
@@ -140,9 +140,9 @@ class MessageStream:
         kind = fields["type"]
         block = self._blocks[index] = _Block({"text": "", **fields} if kind == "text" else dict(fields))
         if kind == "tool_use":
-            block.place = self._deltas.begin_call(str(fields.get("id") or ""), str(fields.get("name") or ""))
-            if fields.get("input"):
-                self._deltas.add("call", block.input(), block.place)
+            block.place = sum(each.fields["type"] == "tool_use" for each in self._blocks.values()) - 1
+            begun = block.input() if fields.get("input") else ""
+            self._deltas.call(block.place, str(fields.get("id") or ""), str(fields.get("name") or ""), begun)
         elif kind in ("text", "thinking") and (said := fields.get(kind)):
             self._deltas.add("text" if kind == "text" else "thinking", said)
 

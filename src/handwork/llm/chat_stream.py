@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from handwork.errors import BrokenStreamError, ContentFilterError
+from handwork.llm.answer_reads import AnswerReads
 from handwork.llm.chat_calls import CallSlots
 from handwork.llm.chat_ends import FAILED, FINISH, finish_word
 from handwork.llm.chat_thinking import ThinkingParts
 from handwork.llm.chat_usage import cost_of, usage_of
+from handwork.llm.deltas import Deltas
 from handwork.llm.failures import SENSELESS, Source, error_of
 from handwork.llm.jsontext import parse, sendable
-from handwork.llm.sse import MAX_BYTES, EventSplitter, NamedEvent
-from handwork.schema import JSON, Reply, StreamItem, TextDelta, ThinkingDelta, ToolArgsDelta, Usage, scrub
-
-_BOM = b"\xef\xbb\xbf"
-_HEAD = 4096
-"""Bytes of blank space after which an answer is taken for events."""
+from handwork.llm.sse import NamedEvent
+from handwork.schema import JSON, Reply, StreamItem, Usage, scrub
 
 
 class ChatStream:
@@ -26,20 +24,13 @@ class ChatStream:
 
     def __init__(self, source: Source | None = None) -> None:
         self._source = source or Source()
-        self._events = EventSplitter()
-        self._body: list[bytes] | None = None
-        self._size = 0
-        self._head: bytes | None = b""
-        """What came before the first byte that tells plain JSON from events; None once it came."""
-        self._run: tuple[str, int] | None = None
-        self._pieces: list[str] = []
-        self._carry = ""
-        self._items: list[StreamItem] = []
+        self._reads = AnswerReads(self._source)
+        self._deltas = Deltas()
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._thinking = ThinkingParts()
         self._calls = CallSlots()
-        self._labels: dict[int, tuple[str, str]] = {}
+        self._begun: set[int] = set()
         self._extra: JSON = None
         self._usage: Usage | None = None
         self._cost: float | None = None
@@ -61,27 +52,10 @@ class ChatStream:
             ModelError: an error inside the stream, typed by its body; BrokenStreamError for what makes no sense.
         """
         try:
-            return self._fed(read)
+            return self._take(self._reads.feed(read))
         except SENSELESS as error:  # the boundary: whatever a server sends, it is no error of ours
             why = type(error).__name__
         raise self._senseless(why)
-
-    def _fed(self, read: bytes) -> list[StreamItem]:
-        if self._head is not None:
-            read, self._head = self._head + read, None
-            start = read.removeprefix(_BOM).lstrip()
-            if (not start or _BOM.startswith(start)) and len(read) < _HEAD:
-                self._head = read
-                return []
-            if start[:1] in (b"{", b"["):
-                self._body = []
-        if self._body is not None:
-            self._size += len(read)
-            if self._size > MAX_BYTES:
-                raise self._broken(f"the answer is larger than {MAX_BYTES >> 20} MB")
-            self._body.append(read)
-            return []
-        return self._take(self._events.feed(read))
 
     def _take(self, events: list[bytes | NamedEvent]) -> list[StreamItem]:
         for event in events:
@@ -89,14 +63,11 @@ class ChatStream:
                 self._named(event)
             else:
                 self._event(event)
-        if self._pieces:
-            self._flush()
-        items, self._items = self._items, []
-        return items
+        return self._deltas.items()
 
     def _named(self, event: NamedEvent) -> None:
         if event.name == "error":
-            value = self._parse(event.data)
+            value = self._reads.parsed(event.data)
             raise error_of(self._source, None, value if isinstance(value, dict) else {"message": str(value)})
         if event.data:
             self._event(event.data)
@@ -110,23 +81,14 @@ class ChatStream:
 
     def _values(self, data: bytes) -> list[JSON]:
         if b"\n" not in data:
-            return [self._parse(data)]
+            return [self._reads.parsed(data)]
         try:
             return [parse(data)]
         except ValueError:
             pass  # a server that leaves out the blank line between its events
         lines = [line for line in data.split(b"\n") if line.strip() not in (b"", b"[DONE]")]
         self.done = self.done or b"[DONE]" in data
-        return [self._parse(line) for line in lines]
-
-    def _parse(self, data: bytes) -> JSON:
-        try:
-            return parse(data)
-        except ValueError as error:
-            why = str(error)
-        # raised out here, since the parser's error holds the whole text; masked before it is cut
-        shown = self._source.clean(data[:4096].decode(errors="replace"))[:200]
-        raise self._broken(f"malformed event ({why}): {shown}")
+        return [self._reads.parsed(line) for line in lines]
 
     def _broken(self, message: str) -> BrokenStreamError:
         return self._source.error(BrokenStreamError, message)
@@ -172,7 +134,7 @@ class ChatStream:
     def _delta(self, delta: dict[str, JSON]) -> None:
         if len(delta) > 1 or "content" not in delta:  # most deltas hold nothing else
             if thought := self._thinking.add(delta):
-                self._grow(("thinking", 0), thought)
+                self._deltas.add("thinking", thought)
             if isinstance(refusal := delta.get("refusal"), str) and refusal:
                 self._refusal.append(refusal)
             if extra := delta.get("extra_content"):
@@ -191,7 +153,7 @@ class ChatStream:
 
     def _say(self, text: str) -> None:
         self._text.append(text)
-        self._grow(("text", 0), text)
+        self._deltas.add("text", text)
 
     def _parts(self, parts: JSON) -> None:
         """Content as a list of parts (Mistral)."""
@@ -203,42 +165,13 @@ class ChatStream:
             for thought in part.get("thinking") or ():
                 if isinstance(thought, dict) and isinstance(text := thought.get("text"), str) and text:
                     self._thinking.add_text(text)
-                    self._grow(("thinking", 0), text)
+                    self._deltas.add("thinking", text)
 
     def _call(self, call: dict[str, JSON]) -> None:
         slot, piece = self._calls.add(call)
-        if piece or slot.place not in self._labels:
-            self._labels[slot.place] = slot.id, slot.name
-            self._grow(("call", slot.place), piece)
-
-    # ---- one item a run of the same kind
-
-    def _grow(self, run: tuple[str, int], piece: str) -> None:
-        if run != self._run:
-            if self._pieces:
-                self._flush()
-            self._run = run
-        self._pieces.append(piece)
-
-    def _flush(self) -> None:
-        text = "".join(self._pieces)
-        self._pieces.clear()
-        assert self._run is not None
-        kind, place = self._run
-        if not text.isascii():
-            text = self._whole(text)
-        if kind == "call":
-            id, name = self._labels[place]
-            self._items.append(ToolArgsDelta(place, scrub(id), scrub(name), text))
-        elif text:
-            self._items.append(TextDelta(text) if kind == "text" else ThinkingDelta(text))
-
-    def _whole(self, text: str) -> str:
-        """Hold back half of a surrogate pair that was split over two events; what stays alone is replaced."""
-        text, self._carry = self._carry + text, ""
-        if "\ud800" <= text[-1:] <= "\udbff":
-            text, self._carry = text[:-1], text[-1]
-        return scrub(text)
+        if piece or slot.place not in self._begun:
+            self._begun.add(slot.place)
+            self._deltas.call(slot.place, slot.id, slot.name, piece)
 
     # ---- the end
 
@@ -257,12 +190,12 @@ class ChatStream:
         raise self._senseless(why)
 
     def _finished(self) -> Reply:
-        if self._body is not None:
-            self._chunk(self._parse(b"".join(self._body).lstrip().removeprefix(_BOM)))
+        if self._reads.is_whole:
+            self._chunk(self._reads.whole())
             if self._chosen and not self._finish:
                 self._finish = "stop"
         else:
-            self._take(self._events.feed(self._head or b"") + self._events.finish())
+            self._take(self._reads.rest())
         if not self.ended:
             raise self._broken("the answer ended without a finish reason")
         if not self._chosen:

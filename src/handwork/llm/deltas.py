@@ -16,17 +16,16 @@ class Deltas:
         self._items: list[StreamItem] = []
         self._pieces: list[str] = []
         self._run: tuple[Kind, int] = ("text", 0)
-        self._labels: list[tuple[str, str]] = []
+        self._labels: dict[int, tuple[str, str]] = {}
         self._carry = ""
 
-    def begin_call(self, id: str, name: str) -> int:
-        """A call begins; returns its place among the calls of the reply."""
-        self._labels.append((scrub(id), scrub(name)))
-        place = len(self._labels) - 1
-        self.add("call", "", place)
-        return place
+    def call(self, place: int, id: str, name: str, piece: str) -> None:
+        """A piece of the arguments of the call at this place among the calls of the reply; '' for its beginning."""
+        self._labels[place] = scrub(id), scrub(name)
+        self.add("call", piece, place)
 
     def add(self, kind: Kind, piece: str, place: int = 0) -> None:
+        """A piece of text or thinking, or of the arguments of a call that has begun."""
         run = kind, place
         if run != self._run:
             self._flush()
@@ -51,6 +50,8 @@ class Deltas:
 
     def _whole(self, text: str) -> str:
         """Hold back half of a surrogate pair that was split over two events; what stays alone is replaced."""
+        if not self._carry and text.isascii():
+            return text
         text, self._carry = self._carry + text, ""
         if "\ud800" <= text[-1:] <= "\udbff":
             text, self._carry = text[:-1], text[-1]
