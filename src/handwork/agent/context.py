@@ -38,6 +38,8 @@ class RequestKey:
         self._seen = self._generation = 0
         self._tools: tuple[Mapping[str, JSON], ...] | None = None
         self._tools_hash = ""
+        self._head: tuple[str, str, str | None] = ("", "", None)
+        self._head_digest = hashlib.sha256()
 
     def tools(self, tools: tuple[Mapping[str, JSON], ...]) -> str:
         """The hash of a tool list; computed once per list."""
@@ -52,8 +54,11 @@ class RequestKey:
         for message in memory.messages[self._seen :]:
             self._digest.update(to_json(message))
         self._seen = len(memory.messages)
-        head = to_json([model, self.tools(tools), system])
-        return hashlib.sha256(head + self._digest.digest()).hexdigest()[:32]
+        if (head := (model, self.tools(tools), system)) != self._head:
+            self._head, self._head_digest = head, hashlib.sha256(to_json(head))
+        whole = self._head_digest.copy()
+        whole.update(self._digest.digest())
+        return whole.hexdigest()[:32]
 
 
 class CallIds:

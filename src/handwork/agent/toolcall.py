@@ -109,24 +109,25 @@ class ToolCallAgent(ReActAgent):
 
     async def _ask(self, run: Run) -> Reply:
         self._journal_memory(run)
-        request = replace(self._request(run.session.workspace, run.nudge), deadline=run.deadline)
+        request = self._request(run.session.workspace, run.nudge, run.deadline)
         run.nudge = None
         return await self._asker.ask(run, self._model, request, self.memory)
 
-    def _request(self, workspace: Path, nudge: str | None) -> Request:
+    def _request(self, workspace: Path, nudge: str | None = None, deadline: float | None = None) -> Request:
         return Request(
             messages=self.memory.messages,
             system=system_of(self.system_prompt, self._project.text, workspace),
             tools=self.available_tools.to_params(),
             tail=tail_of(filled(self.next_step_prompt, workspace), nudge),
             tool_choice=self.tool_choices,
+            deadline=deadline,
         )
 
     @property
     def next_request(self) -> Request:
         """What the model would be asked now; `meter` guesses its tokens. Its messages are the live history."""
         session = self.session or self._own_session
-        return self._request(session.workspace if session else Path(self.workspace or ".").absolute(), None)
+        return self._request(session.workspace if session else Path(self.workspace or ".").absolute())
 
     @property
     def meter(self) -> TokenMeter:

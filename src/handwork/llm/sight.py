@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from handwork.errors import BadRequestError, ImageRefusedError, NoVisionError
 from handwork.llm.asking import asking, close_model
@@ -158,8 +159,12 @@ class Sight:
         return kept, "\n".join([text, *[note] * (len(images) - len(kept))]).lstrip("\n")
 
 
+_images_of = attrgetter("images")
+
+
 def _has_images(request: Request) -> bool:
-    return any(message.images for message in request.messages) or bool(request.tail and request.tail.images)
+    """Asked of the whole history at every step, so without a frame a message."""
+    return any(map(_images_of, request.messages)) or bool(request.tail and request.tail.images)
 
 
 def _has_new_images(request: Request) -> bool:
