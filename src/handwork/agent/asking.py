@@ -73,18 +73,15 @@ async def _listen(
     stream: Any = model.stream(request)  # usually a generator, which must be closed at once when we leave early
     async with aclosing(stream) as items:
         async for item in items:
-            if isinstance(item, sc.Reply):
+            if isinstance(item, _DELTAS):
+                if heard:
+                    text.take(item)
+            elif isinstance(item, sc.Reply):
                 return _read(run, item, request, text)
-            if isinstance(item, sc.Rerouted):
+            elif isinstance(item, sc.Rerouted):
                 await announce(item.model)
-            elif heard and isinstance(item, sc.TextDelta):
-                text.add(item)
-            elif heard or not isinstance(item, _DELTAS):
-                if isinstance(item, sc.ToolArgsDelta):
-                    text.release()  # who calls like that writes no calls
+            else:
                 run.emit(_event(item))
-            if isinstance(item, sc.Discarded):
-                text.begin()
     raise BrokenStreamError("the model's stream ended without a reply", provider=model.name)
 
 
