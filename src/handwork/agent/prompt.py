@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import cast
+
+_FOLDER = Path(__file__).parent / "prompts"
 
 
 def prompt_file(name: str) -> str:
@@ -23,4 +25,4 @@ class _PromptFile:
 @lru_cache(maxsize=64)
 def read_prompt(name: str) -> str:
     """The text of agent/prompts/<name>.md."""
-    return files("handwork.agent").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+    return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()

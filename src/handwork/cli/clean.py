@@ -23,8 +23,8 @@ _BEGUN = re.compile(
 _LONGEST = 4096
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
 _TAGS = re.compile(f"({_FLAG})|[\U000e0000-\U000e007f]")  # tags spell out regional flags; elsewhere they only hide text
-_LETTER = re.compile("[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_SELECTORS = re.compile(f"({_LETTER.pattern})?([\U000e0100-\U000e01ef]+)")
+_LETTER = "[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+_SELECTORS = f"({_LETTER})?([\U000e0100-\U000e01ef]+)"
 _MARKS = re.compile(
     "[^\\S\n ]"  # blanks that are no plain space
     "|[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
@@ -42,8 +42,10 @@ def clean_for_terminal(text: str) -> str:
         return text
     text = _LINE_ENDS.sub("\n", _ESCAPES.sub("", text))
     text = _ACTING.sub("", text)
+    if text.isascii():
+        return text
     text = _TAGS.sub(lambda found: found[1] or "", text)
-    return _SELECTORS.sub(lambda found: found[1] + found[2][0] if found[1] else "", text)
+    return re.sub(_SELECTORS, lambda found: found[1] + found[2][0] if found[1] else "", text)
 
 
 def show_exactly(text: str) -> str:
@@ -134,5 +136,5 @@ class StreamCleaner:
         before = self._last  # a variant's selector is honest only right after its letter
         shown = clean_for_terminal(before + text)[len(before) :]
         if text:
-            self._last = shown[-1:] if _LETTER.fullmatch(shown[-1:]) else ""
+            self._last = shown[-1:] if re.fullmatch(_LETTER, shown[-1:]) else ""
         return shown

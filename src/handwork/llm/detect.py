@@ -179,23 +179,21 @@ def _names(body: bytes) -> tuple[str, ...] | None:
 # ---- which of them
 
 
-_NO_CHAT = re.compile(
-    r"embed|rerank|whisper|tts|speech|voice|ocr|clip|guard|moderation|diffusion|flux|bge-|gte-|e5-|minilm|colbert|nomic|"
-    r"transcri|reward|draft|vae|controlnet",
-    re.IGNORECASE,
+_NO_CHAT = (
+    r"(?i)embed|rerank|whisper|tts|speech|voice|ocr|clip|guard|moderation|diffusion|flux|bge-|gte-|e5-|minilm|colbert|nomic|"
+    r"transcri|reward|draft|vae|controlnet"
 )
-_WITH_TOOLS = re.compile(
-    r"qwen-?[23]|qwq|gpt-oss|llama-?3\.[1-9]|llama-?4|mistral|ministral|magistral|devstral|codestral|glm-?[4-9]|deepseek-?v[3-9]|"
-    r"kimi|minimax|granite-?[34]|command-r|command-a|hermes|nemotron|gemma-?[4-9]|functiongemma|smollm3|lfm2|ernie",
-    re.IGNORECASE,
+_WITH_TOOLS = (
+    r"(?i)qwen-?[23]|qwq|gpt-oss|llama-?3\.[1-9]|llama-?4|mistral|ministral|magistral|devstral|codestral|glm-?[4-9]|deepseek-?v[3-9]|"
+    r"kimi|minimax|granite-?[34]|command-r|command-a|hermes|nemotron|gemma-?[4-9]|functiongemma|smollm3|lfm2|ernie"
 )
 _SIZE = re.compile(r"(?<![a-z\d.])(\d+(?:\.\d+)?)\s*([bm])(?![a-z])", re.IGNORECASE)
 
 
 def best_model(models: Iterable[str], loaded: frozenset[str] = frozenset()) -> str:
     """Of a server's models the one for an agent: one that chats, rather loaded, rather one that calls tools, rather larger."""
-    chatting = [name for name in models if not _NO_CHAT.search(name)]
-    return max(chatting, key=lambda name: (name in loaded, bool(_WITH_TOOLS.search(name)), _size(name)), default="")
+    chatting = [name for name in models if not re.search(_NO_CHAT, name)]
+    return max(chatting, key=lambda name: (name in loaded, bool(re.search(_WITH_TOOLS, name)), _size(name)), default="")
 
 
 def _size(name: str) -> float:

@@ -6,13 +6,10 @@ import re
 
 from handwork.config.providers import LOCAL, PROVIDERS, find_provider
 
-_SAYS_SO = re.compile(
-    r"(?:^|[-_.:/ ])(?:\w*vl\d*|vision|visual|omni|ocr|multimodal|llava|pixtral)(?=[-_.:/ ]|$)|\d(?:\.\d)?v(?=[-_.:/]|$)"
-)
+_SAYS_SO = r"(?:^|[-_.:/ ])(?:\w*vl\d*|vision|visual|omni|ocr|multimodal|llava|pixtral)(?=[-_.:/ ]|$)|\d(?:\.\d)?v(?=[-_.:/]|$)"
 """A name that says that the model sees, whatever its family does: `qwen2.5-vl`, `llama-3.2-11b-vision`, `glm-4.5v`."""
 _END = r"(?=[-_.:/@ ]|$)"
-_TEXT_ONLY = re.compile(
-    rf"""(?:^|[-_./: ])(?:
+_TEXT_ONLY = rf"""(?ix)(?:^|[-_./: ])(?:
       gpt-3 | gpt-4(?=-\d{{4}}|-32k|$) | gpt-oss | o1-(?:mini|preview) | o3-mini | davinci | babbage
     | claude-(?:v?[12]{_END}|instant)
     | deepseek(?!.*v(?:4\.[1-9]|[5-9]))
@@ -25,9 +22,7 @@ _TEXT_ONLY = re.compile(
     | gemma(?:-?2)?(?=[-:](?:1\.1|\d+b|it|latest)|$) | gemma-?3[-:](?:1b|270m) | codegemma
     | smollm | tinyllama | falcon | starcoder | vicuna | zephyr | olmo | granite | command-r | hermes-?[234] | nemotron
     | grok-(?:1|2|3|beta|code) | wizardlm | mythomax | jamba | dbrx | yi-\d | lfm
-    )""",
-    re.IGNORECASE | re.VERBOSE,
-)
+    )"""
 """Families that are known to take text only. What is not here is assumed to see; a provider that refuses is believed."""
 _GENAI_IDS = {"xai": "x-ai"}
 
@@ -37,7 +32,7 @@ def sees_images(name: str) -> bool:
     if name.startswith(f"{LOCAL}:"):
         return False
     model = name.lower()
-    return bool(_SAYS_SO.search(model)) or not _TEXT_ONLY.search(model.partition(":")[2] or model)
+    return bool(re.search(_SAYS_SO, model)) or not re.search(_TEXT_ONLY, model.partition(":")[2] or model)
 
 
 def context_window(name: str, url: str = "") -> int | None:

@@ -27,6 +27,19 @@ from handwork.errors import (
     TokenLimitExceeded,
     TransientModelError,
 )
+from handwork.llm.failure_words import (
+    BAD_IMAGE,
+    BAD_KEY,
+    CONTEXT,
+    FILTER,
+    NO_MODEL,
+    NO_VISION,
+    OVERLOADED,
+    QUOTA,
+    TOO_LARGE_FOR_LIMIT,
+    TOO_OFTEN,
+    says,
+)
 from handwork.llm.jsontext import parse
 from handwork.schema import JSON
 
@@ -62,54 +75,7 @@ _BY_TYPE: dict[str, type[ModelError]] = {
 }
 """What providers write as type, code or status of an error inside a 200 answer, where no HTTP status tells."""
 
-_CONTEXT = re.compile(
-    r"""context[ _-]?(length|window|size|limit) | maximum\ (context|prompt|model|input)\ (length|size) | exceed_context
-    | prompt\ (is|was)\ too\ long | input\ (is|was)\ too\ long | prompt\ exceeds\ max | request\ exceeds\ the\ available
-    | input\ token\ count | too\ many\ (input\ )?tokens | reduce\ the\ length\ of | tokens_limit_reached | content':\ string\ too\ long
-    | (exceed(s|ed)?|over)\ (the\ )?(model('s)?\ )?(max(imum)?\ )?(input\ |prompt\ )?token\ limit
-    | range\ of\ input\ length | max_new_tokens`?\ must\ be | longer\ than\ the\ maximum\ model | must\ have\ less\ than\ \d+\ tokens
-    | (request|body|prompt|input)\ (body\ )?too\ large | tokens\ in\ the\ prompt\ cannot\ exceed | too\ large\ for\ model
-    | context\ the\ overflows | maximum\ number\ of\ (input\ )?tokens | number\ of\ tokens\ to\ keep""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_TOO_LARGE_FOR_LIMIT = re.compile(r"request too large|(input|output) tokens must be reduced", re.IGNORECASE)
-_QUOTA = re.compile(
-    r"""insufficient[ _-]?(quota|balance|credits?|funds) | credit\ balance | exceeded\ your\ current\ quota | out\ of\ credits?
-    | (more|enough|no|purchase|remaining)\ credits? | billing | payment\ required | (usage|spend|spending|hard|budget)\ limit
-    | quota_?exceeded | arrears""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_FILTER = re.compile(
-    r"content[ _-]?(filter|policy|management policy)|responsible_?ai|flagged|moderation|safety (system|settings)|data_inspection_failed",
-    re.IGNORECASE,
-)
-_NO_VISION = re.compile(
-    r"""unknown\ variant\W+image | (not|n't)\ (currently\ )?(support|accept|allow|handle)\w*\ (\w+[ -]){0,3}(image|vision|multi-?modal)
-    | (image|vision|multi-?modal)\w*(\ \w+){0,3}\ (is|are)\ not\ (\w+\ )?(support|allow|enabl|available|accept)
-    | support\ image\ input | data\ required\ for\ image | image_url\W+is\ only\ supported | at\ most\ 0\ image | mmproj
-    | not\ a\ (multi-?modal|vision)\ model | only\ supports?\ text | content\ type.{0,20}image.{0,40}not\ supported""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""No model of this place takes pictures: DeepSeek, OpenRouter, Ollama, LM Studio, llama.cpp, vLLM and OpenAI in their own words."""
-_BAD_IMAGE = re.compile(
-    r"""(could\ not|cannot|can't|unable\ to|failed\ to|error)\ (process|decod|pars|load|read|download|identif)\w*\ (\w+\ ){0,3}image
-    | (invalid|unsupported|malformed|corrupt\w*|broken)[ _](\w+[ _]){0,2}image | image[ _](parse|format|size|dimension)\w*
-    | image.{0,60}\b(exceed|too\ (large|small|many)|corrupt|unsupported|invalid|not\ valid|could\ not\ be|does\ not\ match|malformed)
-    | too\ many\ images""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_BAD_KEY = re.compile(
-    r"(invalid|incorrect|missing|expired|valid|no) api[ _-]?key|api[ _-]?key (is )?(not|in)[ _-]?valid", re.IGNORECASE
-)
-_NO_MODEL = re.compile(
-    r"model[ _-]?not[ _-]?found|model\b.{0,120}\b(does not exist|not found)|not a valid model|no such model|unknown model|invalid model",
-    re.IGNORECASE | re.DOTALL,
-)
-_OVERLOADED = re.compile(r"overloaded|over capacity|at capacity|server is busy", re.IGNORECASE)
-_RETRY_IN = re.compile(
-    r"(?:try again|retry|wait)(?: again)?(?: in| after|:)?\s+(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)\s*(ms|s\b|sec))?",
-    re.IGNORECASE,
-)
+_RETRY_IN = r"(?i)(?:try again|retry|wait)(?: again)?(?: in| after|:)?\s+(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)\s*(ms|s\b|sec))?"
 _RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
 _SECRET = re.compile(r"\b(sk|gsk|xai|pk|rk|key|AIza)[-_]?[A-Za-z0-9_-]{16,}|(?<=Bearer )\S+")
 
@@ -197,15 +163,15 @@ def _understood(
 
 
 def _kind(status: int | None, codes: str, text: str, wait: float | None) -> type[ModelError]:
-    if status in (None, 400, 404, 415, 422, 500, 501) and _NO_VISION.search(text):
+    if status in (None, 400, 404, 415, 422, 500, 501) and says(NO_VISION, text):
         return NoVisionError
     if status not in (401, 404) and (found := _worded(status, codes, text, wait)):
         return found
     if status is None:
         typed = next((_BY_TYPE[code] for code in codes.lower().split() if code in _BY_TYPE), None)
-        return typed or (OverloadedError if _OVERLOADED.search(text) else ServerError)
+        return typed or (OverloadedError if says(OVERLOADED, text) else ServerError)
     if status >= 500:
-        return OverloadedError if status in (503, 529) or _OVERLOADED.search(text) else ServerError
+        return OverloadedError if status in (503, 529) or says(OVERLOADED, text) else ServerError
     known: dict[int, type[ModelError]] = {
         401: AuthenticationError,
         402: QuotaError,
@@ -223,23 +189,23 @@ def _kind(status: int | None, codes: str, text: str, wait: float | None) -> type
 def _worded(status: int | None, codes: str, text: str, wait: float | None) -> type[ModelError] | None:
     """What the words say, where they say more than the status."""
     if status == 429:
-        if _TOO_LARGE_FOR_LIMIT.search(text):
+        if says(TOO_LARGE_FOR_LIMIT, text):
             return TokenLimitExceeded
         # "check your plan and billing … retry in 34 s" is a rate limit: what passes by itself is no empty account
-        return QuotaError if "insufficient_quota" in codes or (wait is None and _QUOTA.search(text)) else None
-    if status is None and re.search(r"rate.?limit|too many requests", text, re.IGNORECASE):
+        return QuotaError if "insufficient_quota" in codes or (wait is None and says(QUOTA, text)) else None
+    if status is None and says(TOO_OFTEN, text):
         return RateLimitError
-    if status in (None, 400, 413, 422, 500) and _CONTEXT.search(text):
+    if status in (None, 400, 413, 422, 500) and says(CONTEXT, text):
         return TokenLimitExceeded
-    if status in (None, 400, 403, 422) and _FILTER.search(text):
+    if status in (None, 400, 403, 422) and says(FILTER, text):
         return ContentFilterError
-    if status in (None, 400, 415, 422) and _BAD_IMAGE.search(text):
+    if status in (None, 400, 415, 422) and says(BAD_IMAGE, text):
         return ImageRefusedError
-    if status in (None, 400, 402, 403) and _QUOTA.search(text):
+    if status in (None, 400, 402, 403) and says(QUOTA, text):
         return QuotaError
-    if status in (None, 400, 403) and _BAD_KEY.search(text):
+    if status in (None, 400, 403) and says(BAD_KEY, text):
         return AuthenticationError
-    if status in (None, 400, 422) and _NO_MODEL.search(text):
+    if status in (None, 400, 422) and says(NO_MODEL, text):
         return ModelNotFoundError
     return None
 
@@ -306,7 +272,7 @@ def _told_wait(text: str, raw: bytes) -> float | None:
     """A wait that only the message tells: `Please try again in 6m0s`, `retryDelay: 34s`."""
     if found := _RETRY_DELAY.search(raw[:65536].decode(errors="replace")):
         return float(found[1])
-    for found in _RETRY_IN.finditer(text):
+    for found in re.finditer(_RETRY_IN, text):
         hours, minutes, seconds, unit = found.groups()
         if hours or minutes or seconds:
             fraction = float(seconds or 0) / (1000 if (unit or "").lower() == "ms" else 1)
