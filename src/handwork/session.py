@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
 
 from handwork.config import Settings, load_settings
+from handwork.config.own_keys import Masks
 from handwork.errors import BudgetExceeded, HandworkError, JournalError, SessionBusy, Waiting
 from handwork.events import Event, FanOut, Listener, Notice, ToolCallFinished, ToolCallStarted
 from handwork.sandbox.base import Sandbox
@@ -22,7 +22,6 @@ from handwork.store.past import Past
 from handwork.store.sqlite import Store
 
 R = TypeVar("R")
-_SECRET_NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|PWD|PAT|CREDENTIALS?)(_|\d|$)|APIKEY|PASSWORD")
 _RUN_PATIENCE = 3.0
 """Seconds that a run has to end when its session is closed under it."""
 _PATIENCE = 1.0
@@ -77,7 +76,7 @@ class Session:
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self._resources: dict[str, Any] = {}
         self._blobs: set[str] = set()
-        self._secrets = _secrets(settings)
+        self._masks = Masks((*settings.hidden, *settings.keys.readable()))
         self._sandbox: Sandbox | None = None
         self._notices = [("warning", text) for text in settings.keys.take_notices()]
         self._closing: asyncio.Task[None] | None = None
@@ -279,24 +278,11 @@ class Session:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Have these masked from now on: keys that are known only when they are needed."""
-        if new := set(secrets).difference(self._secrets):
-            self._secrets = _long_enough({*self._secrets, *new})
+        self._masks.hide(secrets)
 
     def masked(self, value: JSON) -> Any:
         """A text, or the texts in a JSON value, without our own keys; done before anything is remembered, journaled or shown."""
-        if not self._secrets:
-            return value
-        match value:
-            case str():
-                for secret in self._secrets:
-                    if secret in value:
-                        value = value.replace(secret, "***")
-                return value
-            case list() | tuple():
-                return [self.masked(item) for item in value]
-            case dict():
-                return {self.masked(name): self.masked(item) for name, item in value.items()}
-        return value
+        return self._masks.masked(value)
 
     def said(self, text: str) -> str:
         """What a human says, or files that go along with it, without our own keys; that one was taken out is told."""
@@ -369,30 +355,6 @@ async def uncancelled(work: Coroutine[Any, Any, R]) -> tuple[R, bool]:
         except asyncio.CancelledError:
             cancelled = True
     return task.result(), cancelled
-
-
-def _secrets(settings: Settings) -> tuple[str, ...]:
-    """Our own keys: those of the settings, what the environment holds under a name that says so, passwords in its URLs."""
-    keys = {*settings.secrets(), *settings.keys.readable()}
-    for name, value in settings.environ.items():
-        if _SECRET_NAMES.search(name.upper()):
-            keys.add(value)
-        elif "://" in value and "@" in value:
-            keys.add(_password_in(value))
-    return _long_enough(keys)
-
-
-def _long_enough(keys: set[str]) -> tuple[str, ...]:
-    """What can be masked without hiding words that merely look alike; longer ones first, since one may hold another."""
-    kept = {key for key in keys if len(key) >= 8 and "/" not in key[:1] and not key.startswith("env:")}
-    return tuple(sorted(kept, key=len, reverse=True))
-
-
-def _password_in(url: str) -> str:
-    try:
-        return urlsplit(url).password or ""
-    except ValueError:
-        return ""
 
 
 def _own_files(settings: Settings) -> list[Path]:

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 
 from handwork.config.keys import KeyStore
 from handwork.config.mcp import MCPSettings
+from handwork.config.own_keys import keys_in
 from handwork.config.table import SettingsTable, secrets
 from handwork.config.tool_tables import BrowserSettings, DaytonaSettings, RunflowSettings, SearchSettings
 from handwork.errors import ConfigError
@@ -190,8 +191,13 @@ class Settings(SettingsTable):
     def secrets(self) -> frozenset[str]:
         """Every key and password in these settings; of headers and of servers' environments, what has the name of one."""
         tables = [*self.llm.values(), self.browser, self.daytona, self.mcp]
-        found = [each for table in tables for each in secrets(table)]
+        found = [each for table in tables if table.model_fields_set for each in secrets(table)]
         return frozenset(value.rpartition(" ")[2] for name, value in found if _SECRET.search(name) and value)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """What is masked wherever it turns up: these secrets, and those of the environment."""
+        return self.secrets() | keys_in(self.environ)
 
     @cached_property
     def keys(self) -> KeyStore:
