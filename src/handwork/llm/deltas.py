@@ -21,7 +21,7 @@ class Deltas:
 
     def call(self, place: int, id: str, name: str, piece: str) -> None:
         """A piece of the arguments of the call at this place among the calls of the reply; '' for its beginning."""
-        self._labels[place] = scrub(id), scrub(name)
+        self._labels[place] = id, name
         self.add("call", piece, place)
 
     def add(self, kind: Kind, piece: str, place: int = 0) -> None:
@@ -44,7 +44,8 @@ class Deltas:
         self._pieces.clear()
         kind, place = self._run
         if kind == "call":
-            self._items.append(ToolArgsDelta(place, *self._labels[place], text))
+            id, name = self._labels[place]
+            self._items.append(ToolArgsDelta(place, scrub(id), scrub(name), text))
         elif text:
             self._items.append(TextDelta(text) if kind == "text" else ThinkingDelta(text))
 

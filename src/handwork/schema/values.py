@@ -15,6 +15,8 @@ STRICT = ConfigDict(extra="forbid")
 
 def scrub(text: str) -> str:
     """Replace lone surrogates, which no JSON encoder and no store accepts; honest text is returned as it is."""
+    if text.isascii():  # known without looking
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
