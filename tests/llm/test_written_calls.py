@@ -84,6 +84,7 @@ FORMS = {
     "llama": (f"<|python_tag|>{JSON_LS}<|eom_id|>", [LS]),
     "llama, several": (f"<|python_tag|>{JSON_LS}; {JSON_PWD}<|eot_id|>", [LS, PWD]),
     "granite": (f"<|tool_call|>[{JSON_LS}]", [LS]),
+    "phi": (f"<|tool_call|>[{JSON_LS}, {JSON_PWD}]<|/tool_call|>", [LS, PWD]),
     "function json": ('<function=bash>{"command": "ls"}</function>', [LS]),
     "functions": (
         '<function=bash>{"command": "ls"}</function>\n<function=bash>{"command": "pwd"}</function>',
@@ -211,6 +212,7 @@ TEXTS = {
     "a comma too many": f"[{JSON_LS},]",
     "no comma": f"[{JSON_LS} {JSON_PWD}]",
     "a file that quotes a call": json.dumps({"path": "notes.md", "content": JSON_LS}),
+    "a function that says nothing and has no end": "<function=terminate>",
     "a call quoted in tags": f"&lt;tool_call&gt;{JSON_LS}&lt;/tool_call&gt;",
     "tags with prose": f"<tool_call>I would call {JSON_LS}</tool_call>",
     "prose between tags": f"<tool_call>{JSON_LS}</tool_call> and <tool_call>{JSON_PWD}</tool_call>",

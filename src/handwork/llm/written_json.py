@@ -30,7 +30,7 @@ _TYPES = {"function", "tool_call", "function_call", "tool_use"}
 _WRAPPERS = ("tool_calls", "tool_call", "function_call")
 _KEYS = frozenset({*_NAMES, *_ARGUMENTS, *_BESIDE, *_WRAPPERS})
 _FIRST_KEY = re.compile(r'(?:\[\s*)?(?:\Z|\{\s*(?:\Z|"(?P<key>[^"]*)(?P<whole>"?)))')
-_ENDS = re.compile(r"(?:\s|</s>|<\|e[oa][mt]_id\|>|<\|im_end\|>|<\|end\|>|<｜end▁of▁sentence｜>)*+\Z")
+_ENDS = re.compile(r"(?:\s|</s>|<\|e[oa][mt]_id\|>|<\|im_end\|>|<\|end\|>|<\|/tool_call\|>|<｜end▁of▁sentence｜>)*+\Z")
 
 
 def is_end(text: str, at: int) -> bool:

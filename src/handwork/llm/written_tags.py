@@ -91,7 +91,9 @@ def _function(text: str, at: int) -> tuple[list[Written], int] | None:
     at = skip_space(text, at)
     if text.startswith("</function>", at):
         return [call], at + len("</function>")
-    return ([call], at) if not call.texts and is_end(text, at) else None
+    return (
+        ([call], at) if call.arguments != "{}" and is_end(text, at) else None
+    )  # its end may be cut off, what it says not
 
 
 def function_tags(text: str, _: int) -> Calls:
