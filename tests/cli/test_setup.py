@@ -131,7 +131,7 @@ async def test_a_wrong_model_is_said_and_another_can_be_named(home: Path, worksp
     terminal = await pasted(workspace, KEY, "Model (", OPENAI_BASE_URL=openai.url)
     await say(terminal, "gpt-nine", "What now?")
     await say(terminal, "3", "Model (")
-    await say(terminal, "", "Type next:")
+    await say(terminal, "openai:gpt-5.4", "Type next:")
     assert await terminal.end() == 0
     assert stored(home)["openai"]["model"] == "gpt-5.4"
 

@@ -112,8 +112,7 @@ class Ways:
         return None if place is None else asked[place]
 
     def _with_key(self, provider: Provider, key: str) -> Candidate | None:
-        model = self._talk.ask(f"Model (Enter takes {provider.default_model}): ") or provider.default_model
-        model = model.removeprefix(f"{provider.name}:")
+        model = self._model_at(provider)
         address = provider.address(self._settings.environ)
         while (outcome := Trial(f"{provider.name}:{model}", key).run(self._settings, self._talk)) not in (
             "good",
@@ -125,7 +124,7 @@ class Ways:
                 if not (key := self._key("Paste the other key (Enter goes back): ")):
                     return None
             else:
-                model = self._talk.ask(f"Model (Enter takes {provider.default_model}): ") or provider.default_model
+                model = self._model_at(provider)
         where = self._settings.keys.set(provider.name, key, base_url=address, model=model)
         self._stored(where)
         if variable := provider.variable(self._settings.environ):
@@ -133,6 +132,10 @@ class Ways:
                 f"! {variable} is set, and its key goes over the stored one: unset it to use this one.", "yellow"
             )
         return Candidate(f"{provider.name}:{model}", "its key is stored")
+
+    def _model_at(self, provider: Provider) -> str:
+        named = self._talk.ask(f"Model (Enter takes {provider.default_model}): ") or provider.default_model
+        return named.removeprefix(f"{provider.name}:")
 
     def _stored(self, where: str) -> None:
         for text in self._settings.keys.take_notices():
