@@ -262,3 +262,9 @@ def test_the_header_goes_over_the_message() -> None:
 def test_googles_retry_delay_is_read() -> None:
     details = {"error": {"code": 429, "message": "x", "details": [{"retryDelay": "34s"}]}}
     assert error_of(SOURCE, 429, json.dumps(details).encode()).retry_after == 34.0
+
+
+def test_every_error_can_be_printed_whatever_a_server_puts_into_it() -> None:
+    said = str(error_of(SOURCE, 400, b'{"error": {"message": "no \\ud800 way"}}'))
+    assert "no \ufffd way" in said
+    assert said.encode().decode() == said

@@ -41,7 +41,7 @@ from handwork.llm.failure_words import (
     says,
 )
 from handwork.llm.jsontext import parse
-from handwork.schema import JSON
+from handwork.schema import JSON, scrub
 
 _E = TypeVar("_E", bound=ModelError)
 _SHOWN = 600
@@ -96,10 +96,11 @@ class Source:
     def error(
         self, kind: type[_E], message: str, hint: str = "", *, status: int | None = None, wait: float | None = None
     ) -> _E:
-        """An error of this kind that names provider and model; every model error is made here, and none shows a secret."""
+        """An error of this kind that names provider and model; every model error is made here; none shows a secret, and
+        each can be printed and stored."""
         if self.about_key and issubclass(kind, AuthenticationError):
             hint = self.about_key
-        message, hint = self.clean(message), self.clean(hint)
+        message, hint = scrub(self.clean(message)), scrub(self.clean(hint))
         return kind(message, provider=self.provider, model=self.model, hint=hint, status=status, retry_after=wait)
 
     def clean(self, text: str) -> str:
