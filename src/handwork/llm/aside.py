@@ -13,9 +13,14 @@ T = TypeVar("T")
 
 async def aside(work: Callable[[], T]) -> T:
     """What the work returns or raises. The loop's own threads would hold up the program's end."""
+    return await asyncio.wrap_future(begun(work))
+
+
+def begun(work: Callable[[], T]) -> Future[T]:
+    """Work that has begun in such a thread."""
     outcome: Future[T] = Future()
     threading.Thread(target=_perform, args=(work, outcome), name="handwork-aside", daemon=True).start()
-    return await asyncio.wrap_future(outcome)
+    return outcome
 
 
 def _perform(work: Callable[[], T], outcome: Future[T]) -> None:

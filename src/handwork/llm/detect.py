@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from handwork.config.credentials import provider_at
 from handwork.config.providers import LOCAL_SERVERS, PROVIDERS, Provider
 from handwork.errors import AuthenticationError, ConfigError, ModelConnectionError, ModelError, ModelNotFoundError
 from handwork.llm.address import check_url, endpoint, key_headers
+from handwork.llm.aside import begun
 from handwork.llm.failures import Source, error_of
 from handwork.llm.jsontext import parse
 from handwork.llm.plain_get import get
@@ -54,15 +55,10 @@ class Server:
 
 def find_servers(environ: Mapping[str, str], patience: float = PATIENCE) -> tuple[Server, ...]:
     """Ask the usual addresses of all local servers at once; blocks for `patience` at most."""
-    providers = [PROVIDERS[name] for name in LOCAL_SERVERS]
     deadline = time.monotonic() + patience
-    asked: list[tuple[Provider, str, Future[Server]]] = []
-    for provider in providers:
-        url, found = provider.address(environ).rstrip("/"), Future[Server]()
-        asked.append((provider, url, found))
-        work = (provider, url, deadline, environ, found)
-        threading.Thread(target=_look, args=work, name=f"handwork-{provider.name}", daemon=True).start()
-    return tuple(_awaited(found, deadline) or Server(provider, url, "silent") for provider, url, found in asked)
+    usual = [Server(each := PROVIDERS[name], each.address(environ).rstrip("/"), "silent") for name in LOCAL_SERVERS]
+    asked = [begun(partial(_looked, each.provider, each.url, deadline, environ)) for each in usual]
+    return tuple(_awaited(found, deadline) or silent for found, silent in zip(asked, usual, strict=True))
 
 
 def _awaited(found: Future[Server], deadline: float) -> Server | None:
@@ -70,15 +66,6 @@ def _awaited(found: Future[Server], deadline: float) -> Server | None:
         return found.result(max(0.0, deadline - time.monotonic()))
     except (TimeoutError, ConfigError):
         return None
-
-
-def _look(provider: Provider, url: str, deadline: float, environ: Mapping[str, str], found: Future[Server]) -> None:
-    try:
-        server = _looked(provider, url, deadline, environ)
-    except ConfigError as error:
-        found.set_exception(error)
-    else:
-        found.set_result(server)
 
 
 def _looked(provider: Provider, url: str, deadline: float, environ: Mapping[str, str]) -> Server:

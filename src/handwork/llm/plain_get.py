@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from handwork.errors import ConfigError
-from handwork.llm.transport import proxy_for
+from handwork.llm.transport import proxy_for, trusting
 
 _LARGEST = 4 << 20
 
@@ -66,7 +65,7 @@ def _handlers(url: str, deadline: float, environ: Mapping[str, str]) -> list[Any
 
     if not url.startswith("https:"):
         return [Answered, PlainHandler]
-    context = _trusted(environ.get("SSL_CERT_FILE"))
+    context = trusting(environ.get("SSL_CERT_FILE"))
 
     class SecureHandler(HTTPSHandler):
         def https_open(self, request: Any) -> Any:
@@ -96,18 +95,6 @@ class _Timed(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
-
-
-def _trusted(ca: str | None) -> Any:
-    """Raises ConfigError for a file that holds no certificates."""
-    import ssl
-
-    try:
-        return ssl.create_default_context(cafile=ca or None)
-    except OSError as error:  # SSLError is one
-        raise ConfigError(
-            f"SSL_CERT_FILE names {ca}, which holds no certificates that can be read: {error.strerror or error}"
-        ) from None
 
 
 def _read(response: Any) -> bytes:

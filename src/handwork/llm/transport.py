@@ -101,7 +101,7 @@ class Transport:
         self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **headers}
         self._proxy = proxy_for(url, environ)
         ca = environ.get("SSL_CERT_FILE") if url.startswith("https:") else None
-        self._tls = _trusting(ca) if ca else None
+        self._tls = trusting(ca) if ca else None
         self._ready: dict[str, Any] | None = None
 
     @asynccontextmanager
@@ -219,11 +219,12 @@ def _failures() -> tuple[type[Exception], ...]:
     return (aiohttp.ClientError, OSError, TimeoutError)
 
 
-def _trusting(ca: str) -> Any:
+def trusting(ca: str | None) -> Any:
+    """The TLS context that trusts the certificates in a file, or the system's. Raises ConfigError for a file that holds none."""
     import ssl
 
     try:
-        return ssl.create_default_context(cafile=ca)
+        return ssl.create_default_context(cafile=ca or None)
     except OSError as error:  # SSLError is one
         why = error.strerror or str(error)
         raise ConfigError(
