@@ -374,8 +374,8 @@ async def test_an_odd_result_is_read_by_the_model_and_the_run_goes_on(settings: 
     assert (await agent.run("go")).output == "ok"
 
 
-async def test_our_own_keys_are_masked_in_everything_that_a_tool_tells(home: Any, seen: Seen) -> None:
-    settings = Settings(environ={"MY_DB_PASSWORD": "secret-pass-word"})
+async def test_our_own_keys_are_masked_in_everything_that_a_tool_tells(settings: Settings, seen: Seen) -> None:
+    settings = settings.model_copy(update={"environ": {"MY_DB_PASSWORD": "secret-pass-word"}})
 
     @tool(actions=READ)
     async def leak(context: Any) -> ToolResult:

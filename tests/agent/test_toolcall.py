@@ -378,8 +378,8 @@ async def test_the_results_of_one_step_are_bounded_together(settings: Settings) 
     assert sum(len(m.content) for m in tool_messages(agent)) <= 5 * 2000
 
 
-async def test_our_own_keys_are_masked_in_results(home: Any) -> None:
-    settings = Settings(environ={"SOME_API_KEY": "sk-very-secret-key"})
+async def test_our_own_keys_are_masked_in_results(settings: Settings) -> None:
+    settings = settings.model_copy(update={"environ": {"SOME_API_KEY": "sk-very-secret-key"}})
 
     async def leak() -> str:
         """Leak."""
