@@ -133,8 +133,9 @@ def stored_in(home: Path) -> bool:
     return any(KEY.encode() in file.read_bytes() for file in home.glob("store.db*"))
 
 
+@pytest.mark.parametrize("direct", [False, True], ids=["run", "think and act"])
 async def test_a_key_that_only_the_keyring_knows_is_masked_as_soon_as_it_is_used(
-    settings: Settings, seen: Seen, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, direct: bool
 ) -> None:
     import keyring
 
@@ -151,11 +152,18 @@ async def test_a_key_that_only_the_keyring_knows_is_masked_as_soon_as_it_is_used
         async with StrictServer([call("leak"), "Done."]) as server:
             monkeypatch.setenv("OPENAI_BASE_URL", server.url)
             load_settings().keys.set("openai", KEY, base_url=server.url)
-            await ToolCallAgent(available_tools=[leak]).run("x", listener=seen)
+            async with ToolCallAgent(available_tools=[leak]) as agent:
+                agent.update_memory("user", "x")
+                if direct:
+                    for _ in range(2):
+                        await agent.think()
+                        await agent.act()
+                else:
+                    await agent.run()
             assert "the key is ***" in json.dumps(server.requests[-1])
     finally:
         keyring.set_keyring(before)
-    assert not any(KEY in event.model_dump_json() for event in seen)
+    assert not stored_in(settings.home.data)
 
 
 def test_no_server_of_the_machine_is_found_by_tests() -> None:

@@ -108,6 +108,8 @@ class ToolCallAgent(ReActAgent):
         return self._take(run, reply)
 
     async def _ask(self, run: Run) -> Reply:
+        if run is self._direct:  # a run that begins has done it
+            await self._make_ready(run.session)
         self._journal_memory(run)
         request = self._request(run.session.workspace, run.nudge, run.deadline)
         run.nudge = None
