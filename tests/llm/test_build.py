@@ -146,6 +146,16 @@ def test_a_missing_key_names_its_variable(model: str, variable: str) -> None:
         ({"model": "m", "base_url": "http://h:port/v1"}, "no address"),
         ({"model": "m", "base_url": "http://h\\@evil.org/v1"}, "no address"),
         ({"model": "m", "base_url": "http://h /v1"}, "no address"),
+        ({"model": "m", "base_url": "http://a..b/v1"}, "no address"),
+        ({"model": "m", "base_url": f"http://{'a' * 64}.example/v1"}, "no address"),
+        (
+            {"model": "m", "base_url": "http://user:openai-key@h/v1", "api_key": "k-1234567"},
+            "only one of them can be sent",
+        ),
+        (
+            {"model": "m", "base_url": "http://user@h/v1", "headers": {"authorization": "Basic eA=="}},
+            "only one of them",
+        ),
         ({"model": "m", "base_url": "http://h/v1", "headers": {"X": "a\nb"}}, "no header that can be sent"),
         ({"model": "m", "base_url": "http://h/v1", "headers": {"X:": "a"}}, "no header that can be sent"),
         ({"model": "m", "base_url": "http://h/v1", "api_key": "env:NOPE"}, "NOPE, which is not set"),
@@ -223,7 +233,12 @@ def test_a_local_models_name_without_its_provider_is_recognised(model: str) -> N
 
 def test_what_is_told_of_an_address_is_without_its_password_and_query() -> None:
     told: list[str] = []
-    given = LLMSettings(model="m", base_url="http://user:hidden-1@lan.example/v1?key=hidden-2", api_key="key-12345")
+    given = LLMSettings(
+        model="anthropic:m", base_url="http://user:hidden-1@lan.example/v1?key=hidden-2", api_key="key-12345"
+    )
     build_model(given, {}, lambda level, text: told.append(text))
     assert "lan.example" in told[0]
     assert "hidden" not in told[0]
+    with pytest.raises(ConfigError, match="no address") as caught:
+        build_model(LLMSettings(model="m", base_url="http://user:hidden-1@lan:x/v1?key=hidden-2"), {})
+    assert "hidden" not in str(caught.value)

@@ -32,8 +32,11 @@ def check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+        (parts.hostname or "").encode("idna")  # a part of a name may not be empty, nor longer than 63 letters
     except ValueError:
         good = False
     if not good or not url.isprintable() or any(letter in url for letter in " \\"):
-        shown = url.rpartition("@")[2]  # what stands before may be a password
+        shown = url.partition("?")[0].rpartition("@")[
+            2
+        ]  # what stands before may be a password, what stands behind a key
         raise ConfigError(f"The base URL {shown!r} is no address: expected http(s)://host[:port]/path")

@@ -237,6 +237,16 @@ def _anthropic(settings: LLMSettings, place: _Place) -> Iterator[tuple[str, str]
 
 
 def _headers(settings: LLMSettings, place: _Place) -> dict[str, str]:
+    headers = _written_headers(settings, place)
+    if urlsplit(place.base_url).username and "authorization" in map(str.lower, headers):
+        raise ConfigError(
+            f"The base URL of {url_origin(place.base_url)} holds a user, and there is a key: only one of them can be sent",
+            hint="take the user and password out of the address; or the key, if the server wants none",
+        )
+    return headers
+
+
+def _written_headers(settings: LLMSettings, place: _Place) -> dict[str, str]:
     for name, value in settings.headers.items():
         if not _HEADER.fullmatch(name) or not value.isprintable():
             raise ConfigError(f"[llm] headers: {name!r} is no header that can be sent; check its name and value")
