@@ -1,4 +1,4 @@
-"""BaseAgent: the loop – states, memory, limits, stuck detection, cancelling and the result."""
+"""BaseAgent: the loop – states, limits, stuck detection, cancelling and the result."""
 
 from __future__ import annotations
 
@@ -6,37 +6,32 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from weakref import ref
 
 from handwork import events as ev
 from handwork.agent.asked import Asked, asked, messages_of
 from handwork.agent.at_work import AtWork
-from handwork.agent.conversation import Conversation
+from handwork.agent.in_session import InSession
 from handwork.agent.run import Run
 from handwork.agent.steering import Steering
 from handwork.agent.stuck import StepTrace, signature
-from handwork.config import Settings, load_settings
 from handwork.errors import HandworkError
 from handwork.llm.base import Model
 from handwork.llm.llm import LLM
 from handwork.schema import (
     AgentState,
-    Approve,
-    Ask,
     Budget,
     ErrorInfo,
     Limits,
     Memory,
     Message,
-    Role,
     RunResult,
     Status,
 )
 from handwork.schema.fields import construct
 from handwork.session import Session, uncancelled
-from handwork.tool.pictures import Source, picture_of_base64
+from handwork.tool.pictures import Source
 
 NUDGE = (
     "You are repeating yourself without progress. Change your strategy: try another tool or other arguments, "
@@ -44,10 +39,11 @@ NUDGE = (
 )
 
 
-class BaseAgent(ABC):
+class BaseAgent(InSession, ABC):
     """An agent: give it a task with `await agent.run("…")`, or watch it with `async for event in agent.stream("…")`.
 
-    Every field below can be given at construction, or overridden in a subclass by one line. Subclasses write `step()`.
+    Every field below, and `memory`, can be given at construction, or overridden in a subclass by one line. Subclasses write
+    `step()`.
 
     Fields beyond OpenManus's: `settings` (None: looked up as on the command line), `session` (None: the agent opens its
     own), `workspace`, `ask` and `approve` (the doors to the human), `timeout` (seconds of one run), `budget` (a Budget, or a
@@ -59,27 +55,18 @@ class BaseAgent(ABC):
     system_prompt: str | None = None
     next_step_prompt: str | None = None
     llm: LLM | Model | str | None = None
-    memory: Memory = Memory()
     state: AgentState = AgentState.IDLE
     max_steps: int = 10
     current_step: int = 0
     duplicate_threshold: int = 2
 
-    settings: Settings | None = None
-    session: Session | None = None
-    workspace: str | Path | None = None
-    ask: Ask | None = None
-    approve: Approve | None = None
     timeout: float | None = None
     budget: Budget | float | None = None
 
     def __init__(self, **fields: Any) -> None:
+        super().__init__()
         self._run: Run | None = None
         self._at_work = AtWork()
-        self._own_session: Session | None = None
-        self._session_id: str | None = None
-        self._met: Session | None = None
-        self._conversation = Conversation()
         self._steering = Steering()
         construct(self, fields)
         if self.memory is None:
@@ -98,37 +85,6 @@ class BaseAgent(ABC):
     @abstractmethod
     async def step(self) -> str:
         """Do one step; returns the line that the summary shows."""
-
-    # ---- memory
-
-    @property
-    def messages(self) -> list[Message]:
-        """Memory's list; it can be read, set and extended."""
-        return self.memory.messages
-
-    @messages.setter
-    def messages(self, messages: Iterable[Message]) -> None:
-        self.memory.messages = messages
-
-    def update_memory(self, role: str, content: str, base64_image: str | None = None, **fields: Any) -> None:
-        """Add a message; it is journaled at the next gate.
-
-        Raises ValueError for an unknown role, PictureError for an image that cannot be used. One that is large is scaled here.
-        """
-        if base64_image:
-            base64_image = picture_of_base64(base64_image).data
-        match role:
-            case Role.USER:
-                message = Message.user_message(content, base64_image, **fields)
-            case Role.SYSTEM:
-                message = Message.system_message(content, **fields)
-            case Role.ASSISTANT:
-                message = Message.assistant_message(content, base64_image, **fields)
-            case Role.TOOL:
-                message = Message.tool_message(content, base64_image=base64_image, **fields)
-            case _:
-                raise ValueError(f"Unsupported message role: {role}")
-        self.memory.add_message(message)
 
     # ---- states
 
@@ -356,55 +312,3 @@ class BaseAgent(ABC):
                 error=ErrorInfo(type=type(error).__name__, message=str(error)) if error else None,
             )
         )
-
-    def _journal_memory(self, run: Run) -> None:
-        """Tell what memory holds and the journal does not."""
-        self._conversation.tell(run, self.memory)
-
-    # ---- the session
-
-    def _open_session(self) -> Session:
-        self.settings = self.settings or load_settings()
-        past = self._conversation.past
-        session = Session.open(self.settings, self.workspace, self._session_id, self.ask, self.approve, past=past)
-        self._session_id, self._own_session = session.id, session
-        return session
-
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[Session]:
-        """The session that this agent has, else one of its own for the time of one run."""
-        session = self.session or self._own_session
-        if session is not None:
-            yield session
-            return
-        session = self._open_session()
-        try:
-            yield session
-        finally:
-            await uncancelled(self.cleanup())
-
-    def _meet(self, session: Session) -> None:
-        """Before a run: take over what the session's journal holds; at the first one, have our parts closed with it."""
-        if session is not self._met:
-            self._met = session
-            session.on_close(lambda: self._close_parts(session))
-        self._conversation.adopt(self.memory, session.past)
-
-    async def _close_parts(self, session: Session) -> None:
-        """What the agent itself holds open (tools, servers); called when the session closes."""
-        self._met = None
-
-    async def cleanup(self) -> None:
-        """Close the session that the agent opened; the agent can run again, on the same session id."""
-        session, self._own_session = self._own_session, None
-        if session is not None:
-            await session.close()
-            self._conversation.settled(intact=session.intact)
-
-    async def __aenter__(self) -> Self:
-        if self.session is None and self._own_session is None:
-            self._open_session()
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.cleanup()
