@@ -24,8 +24,12 @@ async def test_a_full_disk_stops_every_session_of_the_gate_and_all_go_on_when_th
         journal.append(notice(journal, "x" * 50_000))
     errors = await asyncio.gather(*(journal.commit() for journal in journals), return_exceptions=True)
     assert [type(error) for error in errors] == [JournalError] * 3
-    assert "free some space" in str(errors[0])
-    assert str(store.path) in str(errors[0])
+    for error in errors:
+        assert isinstance(error, JournalError)
+        assert "free some space" in error.hint
+        assert str(store.path) in error.what
+        assert str(error) == f"{error.what} – {error.hint}"
+    assert len(set(map(id, errors))) == 3
     assert store.sessions() == []
     assert not store._connection.in_transaction
     store._connection.execute("PRAGMA max_page_count = 1000000")

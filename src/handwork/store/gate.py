@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from copy import copy
 from typing import Generic, TypeVar
 
 from handwork.errors import JournalError
@@ -89,6 +90,6 @@ class Gate(Generic[Writer]):
                 if error is None:
                     future.set_result(None)
                 else:  # each gets its own: one shared exception would collect the tracebacks of all
-                    mine = type(error)(*error.args)
+                    mine = copy(error)
                     mine.__cause__ = error.__cause__
                     future.set_exception(mine)
