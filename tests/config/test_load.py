@@ -272,6 +272,32 @@ def test_a_choice_made_in_setup_is_replaced_as_a_whole_by_a_model_that_names_its
     assert again.llm_for("").base_url == ("http://lan.example/v1" if upper == "command line" else "")
 
 
+@pytest.mark.parametrize(
+    ("key", "goes"),
+    [
+        ("sk-proj-" + "a1B2" * 10, False),
+        ("env:OF_OPENAI", False),
+        ("house-key-of-the-lan", True),
+        ("sk-ant-" + "a1B2" * 10, False),
+    ],
+)
+@pytest.mark.parametrize("where", ["config.toml", "environment"])
+def test_a_key_without_a_place_goes_to_what_setup_chose_only_if_its_form_tells_no_other_owner(
+    tmp_path: Path, key: str, goes: bool, where: str
+) -> None:
+    (tmp_path / "setup.toml").write_text('[llm]\nmodel = "qwen3:8b"\nbase_url = "http://lan.example/v1"\n')
+    environ = {"HANDWORK_HOME": str(tmp_path), "OF_OPENAI": "sk-proj-" + "a1B2" * 10}
+    if where == "environment":
+        environ["HANDWORK_API_KEY"] = key
+    else:
+        (tmp_path / where).write_text(f'[llm]\napi_key = "{key}"\n')
+    settings = load_settings(environ=environ)
+    assert bool(settings.llm_for("").api_key) is goes
+    assert any("api_key is not used" in notice for notice in settings.notices) is not goes
+    own = {"llm": {"base_url": "http://lan.example/v1", "api_key": key}}  # who names the place says where the key goes
+    assert load_settings(environ=environ, overrides=own).llm_for("").api_key
+
+
 def test_an_address_that_makes_no_sense_stops_nobody_who_does_not_ask_it(workspace: Path) -> None:
     settings = load(workspace, FILE.format(model="openai:a"), llm={"base_url": "http://[::1/v1"})
     assert settings.llm_for("x").base_url == "http://[::1/v1"

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from handwork.config.credentials import HOW_TO_GIVE, Credential, attached, origin_of, provider_at
+from handwork.config.credentials import HOW_TO_GIVE, Credential, attached, origin_of, provider_at, url_origin
+from handwork.config.key_forms import owners_of
 from handwork.config.layers import Layer, Origin
 from handwork.config.providers import LOCAL, provider_name
 from handwork.config.settings import LLMSettings
@@ -80,8 +81,18 @@ class Layered:
         if not any(name in given for name in _SECRET):
             return after
         sources = {name: origin for name, origin in new.items() if name in _SECRET}
-        added = Credential(given.get("api_key"), given.get("headers"), (beside or after).origin, sources)
+        origin = (beside or after)._origin_for(str(given.get("api_key") or ""))
+        added = Credential(given.get("api_key"), given.get("headers"), origin, sources)
         return replace(after, credentials=(*self.credentials, added))
+
+    def _origin_for(self, key: str) -> str | None:
+        """What a key that is given here is for: this place; but one whose form tells another owner is not for a place that
+        nobody but `handwork setup` named."""
+        named = [self.origins[name].layer.kind for name in ("model", *_OF_A_PLACE) if name in self.origins]
+        owners = owners_of(self.environ.get(key.removeprefix("env:"), key).strip())
+        if len(owners) == 1 and named and all(kind == "setup" for kind in named):
+            return url_origin(owners[0].address(self.environ))
+        return self.origin
 
     def bound(self, origin: str | None) -> Layered:
         """This with the credentials that were given before any place was named bound to `origin`."""
