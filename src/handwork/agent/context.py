@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic_core import to_json
@@ -16,8 +17,10 @@ def filled(prompt: str | None, workspace: Path) -> str | None:
     return prompt.replace("{directory}", str(workspace)) if prompt else None
 
 
+@lru_cache(maxsize=64)
 def system_of(prompt: str | None, project: str, workspace: Path) -> str | None:
-    """The system prompt: the role's own, then the project's words, in which nothing is filled in."""
+    """The system prompt: the role's own, then the project's words, in which nothing is filled in. The same object at each step, so
+    that nobody compares, counts or encodes it again."""
     return "\n\n".join(part for part in (filled(prompt, workspace), project) if part) or None
 
 

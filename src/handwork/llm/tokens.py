@@ -26,6 +26,8 @@ class TokenMeter:
         """True tokens over bytes/4, as last seen; between 0.25 and 4."""
         self._tools: tuple[Mapping[str, JSON], ...] = ()
         self._tools_bytes = 0
+        self._system: str | None = None
+        self._system_bytes = 0
         self._history = _Counted()
 
     def estimate(self, request: Request) -> int:
@@ -53,7 +55,9 @@ class TokenMeter:
 
     def _raw(self, request: Request) -> tuple[float, int]:
         size, images = self._history.sizes(request.messages)
-        size += _bytes(request.system)
+        if request.system is not self._system:
+            self._system, self._system_bytes = request.system, _bytes(request.system)
+        size += self._system_bytes
         if request.tail is not None:
             tail_size, tail_images = _tail_sizes(request.tail)
             size, images = size + tail_size, images + tail_images
