@@ -11,6 +11,8 @@ PYTHON = ".venv/bin/python"
 PKGS = ["handwork", "aiohttp", "pydantic"]
 
 os.environ["HANDWORK_HOME"] = tempfile.mkdtemp(prefix="handwork-bench-")
+WORKSPACE = tempfile.mkdtemp(prefix="handwork-bench-")
+"""Empty: the requests hold what those of the others hold, and no AGENTS.md of where the benchmark is started."""
 
 
 @tool
@@ -36,6 +38,7 @@ def agent(made: tuple[LLM, Settings], tool: str = "add", steps: int = 100) -> To
     return ToolCallAgent(
         llm=llm,
         settings=settings,
+        workspace=WORKSPACE,
         system_prompt="You are a helpful assistant.",
         available_tools=ToolCollection(add if tool == "add" else note),
         max_steps=steps,
