@@ -11,10 +11,13 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from handwork.config import LLMSettings, Settings
 from handwork.config.providers import LOCAL_SERVERS, PROVIDERS
 from handwork.errors import AuthenticationError, ConfigError, ModelConnectionError, ModelNotFoundError, ServerError
 from handwork.llm.detect import Server, best_model, find_servers, list_models
-from tests.support.fault_server import Answer, Fault, FaultServer, Received, error_answer, json_answer
+from handwork.llm.llm import LLM
+from handwork.schema import Message
+from tests.support.fault_server import Answer, Fault, FaultServer, Received, error_answer, json_answer, stream_of
 
 PLENTY = 5.0
 """Seconds, where a test is not about time and the machine may be busy."""
@@ -180,6 +183,17 @@ async def test_anthropics_list_is_asked_with_the_key_in_its_own_header(end: str)
     assert (request.path, request.headers["x-api-key"]) == ("/v1/models", "sk-ant-secret")
     assert "anthropic-version" in request.headers
     assert "authorization" not in request.headers
+
+
+async def test_the_user_in_an_address_is_sent_as_the_model_s_requests_send_it() -> None:
+    async with FaultServer([models("a"), stream_of("ready")]) as server:
+        url = server.url.replace("://", "://me:p%40ss@")
+        assert await asyncio.to_thread(list_models, url, "", {}) == ("a",)
+        llm = LLM(settings=Settings(llm={"default": LLMSettings(model="m", base_url=url)}))
+        await llm.ask([Message.user_message("x")])
+        await llm.aclose()
+    listed, asked = server.requests
+    assert listed.headers["authorization"] == asked.headers["authorization"] != ""
 
 
 async def test_the_query_of_an_address_stays_behind_it() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import time
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from handwork.llm.transport import proxy_for, trusting
 
@@ -26,13 +27,24 @@ def get(url: str, headers: Mapping[str, str], deadline: float, environ: Mapping[
     try:
         proxy = proxy_for(url, environ)
         handlers = [*_handlers(url, deadline, environ), ProxyHandler({urlsplit(url).scheme: proxy} if proxy else {})]
-        request = Request(url, headers={"User-Agent": "handwork", "Accept": "application/json", **headers})
+        asked, own = _without_user(url)
+        request = Request(asked, headers={"User-Agent": "handwork", "Accept": "application/json", **own, **headers})
         with build_opener(*handlers).open(request, timeout=_left(deadline)) as response:
             return response.status, _read(response)
     except HTTPException as error:
         raise OSError(f"what came is no HTTP answer ({type(error).__name__})") from None
     except ValueError:
         raise OSError("this is no address, nor one that a request can be sent to") from None
+
+
+def _without_user(url: str) -> tuple[str, dict[str, str]]:
+    """The address without the user and password in it, and the header in which they are sent."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    written = base64.b64encode(unquote(user if ":" in user else f"{user}:").encode()).decode()
+    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {written}"}
 
 
 def _handlers(url: str, deadline: float, environ: Mapping[str, str]) -> list[Any]:
