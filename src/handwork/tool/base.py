@@ -84,7 +84,8 @@ class Tool(ABC):
         return await self.execute(**kwargs)
 
     def restore(self, details: Mapping[str, JSON]) -> None:
-        """Called in order with the details of earlier results when a session is resumed, to rebuild the tool's state."""
+        """Called before a run, in order, with the details of the session's results that this very tool has not made: those before
+        a session was resumed, and another agent's. Rebuilds the tool's state."""
 
     async def cleanup(self) -> None:
         """Free what the tool holds; called when the session closes."""
