@@ -25,7 +25,7 @@ class MessageEvents:
         """What is left at the end."""
         if not self._reads.is_whole:
             return self._events(self._reads.rest())
-        body = self._object(self._reads.whole(), b"")
+        body = self._object(self._reads.whole())
         return _as_streamed(body) if body.get("type") != "error" and "content" in body else [body]
 
     def _events(self, found: list[bytes | NamedEvent]) -> Iterator[Event]:
@@ -33,12 +33,12 @@ class MessageEvents:
         for event in found:
             name, data = (event.name, event.data) if isinstance(event, NamedEvent) else ("", event)
             if data.strip() and data.strip() != b"[DONE]":  # some gateways close with it
-                value = self._object(self._reads.parsed(data), data)
+                value = self._object(self._reads.parsed(data))
                 yield value if value.get("type") else {**value, "type": name or _kind_of(value)}
 
-    def _object(self, value: JSON, data: bytes) -> Event:
+    def _object(self, value: JSON) -> Event:
         if not isinstance(value, dict):
-            raise self._reads.malformed("no object", data)
+            raise self._reads.malformed("no object", str(value).encode(errors="replace"))
         return value
 
 
