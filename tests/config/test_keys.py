@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,15 @@ def test_permissions_that_others_can_use_are_mended_and_told(store: KeyStore, pe
     (notice,) = store.take_notices()
     assert str(store.path) in notice
     assert store.take_notices() == []
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/full")], ids=["pipe", "endless"])
+def test_a_file_that_is_none_is_never_waited_for(store: KeyStore, make: Callable[[Path], object]) -> None:
+    store.path.parent.mkdir(parents=True, exist_ok=True)
+    make(store.path)
+    with pytest.raises(ConfigError, match="cannot be read: it is no regular file"):
+        store.entries()
+    assert store.notices == []
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def toml_layer(file: Path, kind: Literal["setup", "file"] = "file") -> Layer:
 def read_text(file: Path) -> str:
     """The text of a file, without a byte-order mark. A pipe or a device is never waited for."""
     try:
-        data = _bytes(file)
+        data = read_regular(file)
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from None
     if len(data) > _LARGEST:
@@ -57,12 +57,13 @@ def read_text(file: Path) -> str:
         ) from None
 
 
-def _bytes(file: Path) -> bytes:
+def read_regular(file: Path) -> bytes:
+    """A file's bytes, not many more than a configuration has. Raises OSError, also for what is no regular file."""
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
         mode = os.fstat(descriptor).st_mode
         if str(file) != os.devnull and not stat.S_ISREG(mode):
-            raise ValueError("it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
+            raise OSError("it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
         with os.fdopen(descriptor, "rb", closefd=False) as stream:
             return stream.read(_LARGEST + 1)
     finally:

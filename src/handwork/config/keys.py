@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from handwork.config.credentials import url_origin
+from handwork.config.files import read_regular
 from handwork.errors import ConfigError
 
 FILE = "keys.json"
@@ -142,16 +143,17 @@ class KeyStore:
 
     def _read(self) -> dict[str, Any]:
         try:
-            with self.path.open("rb") as file:
-                self._mend(os.fstat(file.fileno()).st_mode)
-                data = json.loads(file.read())
+            text = read_regular(self.path)
+            self._mend(self.path.stat().st_mode)
+            data = json.loads(text)
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (ValueError, RecursionError):
             raise self._damaged("it is no JSON") from None
         except OSError as error:
             raise ConfigError(
-                f"The stored keys, {self.path}, cannot be read: {error.strerror}", hint="check whose file it is"
+                f"The stored keys, {self.path}, cannot be read: {error.strerror or error}",
+                hint="check whose file it is",
             ) from None
         if not isinstance(data, dict) or not isinstance(data.get("keys"), dict):
             raise self._damaged("it holds no keys")
