@@ -24,7 +24,8 @@ class Renderer:
     """A listener that draws on a screen.
 
     `last_text` is the model's text if that is the last thing that was drawn, so that an answer need not be shown twice. In a
-    log, which nobody watches live, the last text is kept back until something follows it, for the same reason.
+    log, which nobody watches live, the last text is kept back until something is drawn after it, for the same reason. A call
+    that only ends the run, and its result, are never drawn: the run's last line says how it ended.
 
     Args:
         heads: whether each run begins with a line that names session, model and workspace.
@@ -40,6 +41,7 @@ class Renderer:
         self._of_reply = False
         self._pending = ""
         self._calls: dict[str, str] = {}
+        self._ends: set[str] = set()
         self._shown: set[str] = set()
         self.last_text = ""
 
@@ -51,13 +53,16 @@ class Renderer:
         """End an open line and the spinner; what was kept back is drawn unless it is the answer, which is printed elsewhere."""
         self._end_text()
         if self._pending and self._pending != answer.strip():
+            text = self._pending
             self._line()
+            self.last_text = text
         self._pending = ""
         self._screen.wait("")
 
     def forget_calls(self) -> None:
         """Calls that a killed run left open end with it."""
         self._calls.clear()
+        self._ends.clear()
 
     # ---- lines
 
@@ -132,21 +137,27 @@ class Renderer:
             return
         self._end_text()
         text = clean_for_terminal(message.content or "").strip()
-        if not text or (self._of_reply and self.last_text == text):
-            return
-        if self._screen.live or message.tool_calls:
-            self._line()
+        if text and not (self._of_reply and self.last_text == text):
+            self._words(text)
+
+    def _words(self, text: str) -> None:
+        """What the model says, whole."""
+        self._line()
+        if self._screen.live:
             self._screen.say(text + "\n")
             self._screen.said()
+            self.last_text = text
         else:
-            self._line()
             self._pending = text
-        self.last_text = text
 
     # ---- calls
 
     def _tool_call_started(self, event: ev.ToolCallStarted) -> None:
+        self._end_text()
         function = event.call.function
+        if event.actions and all(action.kind == "end" for action in event.actions):
+            self._ends.add(event.call.id)
+            return
         name = one_line(function.name, 60)
         self._calls[event.call.id] = name
         if event.call.id in self._shown or (self._asks and function.name == AskHuman.name):
@@ -162,10 +173,15 @@ class Renderer:
 
     def _tool_output_delta(self, event: ev.ToolOutputDelta) -> None:
         rows = event.text.rstrip().rsplit("\n", 1)
-        if rows[-1]:
+        if rows[-1] and event.call_id not in self._ends:
             self._screen.wait(f"{self._calls.get(event.call_id, 'tool')}: {one_line(rows[-1], 200)}")
 
     def _tool_call_finished(self, event: ev.ToolCallFinished) -> None:
+        if event.call_id in self._ends and not event.is_error:
+            self._ends.discard(event.call_id)
+            if "response" in (event.details or {}):  # a tool that takes the answer: it is said like any other
+                self._words(clean_for_terminal(observation_of(event.observation)).strip())
+            return
         name = self._calls.pop(event.call_id, "")
         if self._asks and name == AskHuman.name and not event.is_error:
             return
