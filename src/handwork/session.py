@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from handwork.config import Settings, load_settings
+from handwork.config.folder_name import storable
 from handwork.config.own_keys import Masks
 from handwork.errors import BudgetExceeded, HandworkError, JournalError, SessionBusy, Waiting
 from handwork.events import Event, FanOut, Listener, Notice, ToolCallFinished, ToolCallStarted
@@ -96,7 +97,7 @@ class Session:
     ) -> Session:
         """Open a session; see the class."""
         settings = settings or load_settings()
-        folder = Path(workspace) if workspace else Path.cwd()
+        folder = storable(Path(workspace) if workspace else Path.cwd())
         store = Store.open(settings.store_path, synchronous=settings.store.synchronous)
         try:
             keep_open(store, settings.store_path, synchronous=settings.store.synchronous)

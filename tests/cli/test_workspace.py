@@ -10,7 +10,9 @@ from tests.cli.command import handwork
 from tests.cli.test_run import run
 
 from handwork.cli.workspace import make_folder, real_folder
+from handwork.config import Settings
 from handwork.errors import ConfigError
+from handwork.session import Session
 
 
 @pytest.mark.parametrize("name", ["file", "file/below", "circle", "x" * 300, "~no-such-user-here/x", "/proc/nothing/x"])
@@ -51,6 +53,19 @@ def test_a_current_folder_that_is_gone_is_said(tmp_path: Path, monkeypatch: pyte
     os.chdir(tmp_path)
     assert real_folder(tmp_path) == tmp_path.resolve()
     assert make_folder(tmp_path) is False
+
+
+@pytest.mark.parametrize("words", [("run", "x"), ("run", "x", "-c")])
+async def test_a_folder_whose_name_is_no_text_is_two_lines_and_2(workspace: Path, words: tuple[str, ...]) -> None:
+    folder = workspace / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    ended = await handwork(*words, cwd=folder)
+    assert (ended.code, ended.out) == (2, "")
+    what, do = ended.err.splitlines()
+    assert what.endswith("caf\ufffd cannot be used: its path is not UTF-8 text")
+    assert do.startswith("→ rename it")
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
+        Session.open(Settings(), folder)
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from handwork.config.folder_name import storable
 from handwork.errors import ConfigError
 
 
@@ -14,7 +15,7 @@ def real_folder(named: Path | None) -> Path:
     Raises ConfigError for what is, or leads through, something that is no folder or that cannot be entered.
     """
     try:
-        folder = (named or Path.cwd()).expanduser().resolve()
+        folder = storable((named or Path.cwd()).expanduser().resolve())
         if folder.exists() and not folder.is_dir():
             raise ConfigError(f"The workspace {folder} is no folder: name one with --workspace")
     except RuntimeError as error:  # an unknown ~user, or links that lead in a circle
