@@ -93,6 +93,23 @@ def test_permissions_that_others_can_use_are_mended_and_told(store: KeyStore, pe
     assert store.take_notices() == []
 
 
+def test_keys_that_are_stored_at_the_same_time_are_all_kept(store: KeyStore) -> None:
+    names = [f"provider{number}" for number in range(8)]
+    together = threading.Barrier(len(names))
+
+    def keep(name: str) -> None:
+        own = KeyStore(store.path.parent)
+        together.wait()
+        own.set(name, KEY, base_url=URL)
+
+    threads = [threading.Thread(target=keep, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(entry.name for entry in store.entries()) == names
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/full")], ids=["pipe", "endless"])
 def test_a_file_that_is_none_is_never_waited_for(store: KeyStore, make: Callable[[Path], object]) -> None:
     store.path.parent.mkdir(parents=True, exist_ok=True)

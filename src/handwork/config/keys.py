@@ -9,7 +9,7 @@ import os
 import stat
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,13 +110,15 @@ class KeyStore:
 
     def set(self, name: str, key: str, *, base_url: str, model: str = "") -> str:
         """Store a key in place of what was there; it counts as the newest. Returns where it is now, in words."""
-        entries = self._read()
-        before = entries.pop(name, None)
+        self._read()  # a damaged file is said before a keyring is asked
         where = self._keyring_set(name, key)
         kept: dict[str, str | bool] = {"keyring": True}
         if not where:
             where, kept = str(self.path), {"key": key}
-        self._write(entries | {name: kept | {"base_url": base_url, "model": model}})
+        with self._alone():
+            entries = self._read()
+            before = entries.pop(name, None)
+            self._write(entries | {name: kept | {"base_url": base_url, "model": model}})
         if "key" in kept and isinstance(before, dict) and before.get("keyring"):
             self._keyring_delete(name)
         self.used.add(key)
@@ -124,13 +126,14 @@ class KeyStore:
 
     def delete(self, name: str) -> bool:
         """Forget a key; whether there was one."""
-        entries = self._read()
-        found = entries.pop(name, None)
-        if found is None:
+        if name not in self._read():
             return False
+        with self._alone():
+            entries = self._read()
+            found = entries.pop(name, None)
+            self._write(entries)
         if isinstance(found, dict) and found.get("keyring"):
             self._keyring_delete(name)
-        self._write(entries)
         return True
 
     def readable(self) -> frozenset[str]:
@@ -174,6 +177,19 @@ class KeyStore:
                 self.notices.append(
                     f"{self.path} could be read by others and now cannot: if somebody may have, make new keys"
                 )
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Between reading and writing no other program writes: what it stored would be gone."""
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(ImportError, OSError):  # no locks on this system; or the writing says why
+                import fcntl
+
+                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                folder = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
+                stack.callback(os.close, folder)
+                fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
 
     def _write(self, entries: Mapping[str, Any]) -> None:
         """Put the file in place as a whole, so that a crash leaves the old one or the new one."""
