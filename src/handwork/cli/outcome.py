@@ -24,8 +24,7 @@ EXIT_CODES: Mapping[Status, int] = {
     Status.WAITING: 5,
     Status.CANCELLED: 130,
 }
-NO_ANSWER = frozenset({Status.ERROR, Status.WAITING, Status.CANCELLED})
-"""Ends whose output is no answer."""
+_NO_ANSWER = {Status.ERROR, Status.WAITING, Status.CANCELLED}
 _STYLES = {Status.FINISHED: "green", Status.ERROR: "bold red", Status.FAILED: "red"}
 _NEXT = {
     Status.MAX_STEPS: "go on",
@@ -49,7 +48,7 @@ def exit_code(result: RunResult) -> int:
 
 def answer(result: RunResult) -> str:
     """What goes to standard output, clean; '' where the run has no answer."""
-    return "" if result.status in NO_ANSWER else clean_for_terminal(result.output).strip("\n")
+    return "" if result.status in _NO_ANSWER else clean_for_terminal(result.output).strip("\n")
 
 
 def style(result: RunResult) -> str:

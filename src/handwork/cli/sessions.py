@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 
 from handwork import events as ev
-from handwork.cli import outcome
 from handwork.cli.clean import clean_for_terminal, one_line
 from handwork.cli.render import Renderer
 from handwork.cli.screen import Screen, is_terminal, open_screen
@@ -118,7 +117,7 @@ class Story:
             case ev.QuestionAnswered():
                 self._screen.line(f"> {clean_for_terminal(event.answer)}", "green")
             case ev.RunFinished() if event.parent_call is None:
-                self._answer(event)
+                self._renderer.close()
                 self._open = False
                 why = f": {clean_for_terminal(event.error.message)}" if event.error else ""
                 self._screen.line(
@@ -128,14 +127,6 @@ class Story:
                 pass  # the request, which the run's first line shows
             case _:
                 self._renderer(event)
-
-    def _answer(self, event: ev.RunFinished) -> None:
-        """The run's answer, unless it is the last thing that was drawn: a tool may have given it."""
-        self._renderer.close()
-        answer = clean_for_terminal(event.output).strip()
-        if answer and event.status not in outcome.NO_ANSWER and answer != self._renderer.last_text:
-            self._screen.say(answer + "\n")
-            self._screen.said()
 
     def end(self, *, running: bool) -> None:
         """No event of the last run follows: unless a process is still `running` it, it was interrupted."""
