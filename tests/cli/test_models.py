@@ -31,14 +31,15 @@ async def test_detect_shows_every_place_in_order_and_which_one_wins(workspace: P
         )
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
-    assert [line[2:3] for line in lines[1:-1] if line[2:3] != " "] == ["1", "2", "3", "4", "5"]
+    assert [line[2:3] for line in lines[1:-1] if line[2:3] != " "] == ["1", "2", "3", "4", "5", "6"]
     for words in (
-        "1  command line, configuration  none",
+        "1  command line             --model and --base-url go over all that follows",
+        "2  configuration            none",
         "groq:openai/gpt-oss-120b (GROQ_API_KEY is set)",
         "anthropic:claude-",
         "2 models, the best for an agent: qwen3:8b",
         "something answers that is no model server",
-        "5  fetched local models         none",
+        "6  fetched local models     none",
     ):
         assert words in ended.out
     assert lines[-1] == "→ groq:openai/gpt-oss-120b is used: GROQ_API_KEY is set"
@@ -56,8 +57,8 @@ async def test_detect_tells_of_a_configured_model_and_of_a_key_for_another_addre
     load_settings().keys.set("anthropic", KEY, base_url="https://elsewhere.example")
     ended = await handwork("model", "detect", cwd=workspace)
     assert "house at http://127.0.0.1:9/v1" in ended.out
-    assert "the key of Anthropic is not used: it was stored for https://elsewhere.example" in ended.out
-    assert ended.out.splitlines()[-1] == "→ house is used: chosen in `handwork setup`"
+    assert " at https://elsewhere.example (its key is stored for that address)" in ended.out
+    assert ended.out.splitlines()[-1] == "→ house at http://127.0.0.1:9/v1 is used: chosen in `handwork setup`"
 
 
 @pytest.mark.parametrize("command", ["detect", "list"])

@@ -108,7 +108,25 @@ async def test_a_newcomer_pastes_a_key_that_is_tried_once_stored_and_used(
     assert configured(home) == {}
     ended = await handwork("run", "Say it.", cwd=workspace, **environ)
     assert (ended.code, ended.out) == (0, "ready\n")
-    assert "Model: openai:gpt-5.4 (its key is stored)" in ended.err
+    assert f"Model: openai:gpt-5.4 at {openai.url} (its key is stored)" in ended.err
+
+
+async def test_a_key_stored_while_a_variable_moved_its_provider_works_without_it_and_every_place_says_so(
+    home: Path, workspace: Path, openai: Provider
+) -> None:
+    terminal = await pasted(workspace, KEY, "Model (", OPENAI_BASE_URL=openai.url)
+    await say(terminal, "", "Ready:")
+    assert await terminal.end() == 0
+    place = f"openai:gpt-5.4 at {openai.url}"
+    ended = await handwork("run", "Say it.", cwd=workspace)
+    assert (ended.code, ended.out) == (0, "ready\n")
+    assert f"Model: {place} (its key is stored for that address)" in ended.err
+    for command in (("model", "list"), ("model", "detect"), ("doctor",)):
+        assert place in (await handwork(*command, cwd=workspace)).out, command
+    terminal = await begin(workspace)
+    terminal.type("q\n")
+    await terminal.end()
+    assert f"Now: {place}" in terminal.plain
 
 
 async def test_a_wrong_key_is_said_in_two_lines_and_another_can_be_pasted(
@@ -291,9 +309,9 @@ async def test_what_would_be_used_instead_is_said_and_the_new_one_can_be_preferr
     assert "groq:openai/gpt-oss-120b is used (GROQ_API_KEY is set)" in terminal.plain.replace("\n", " ")
     await say(terminal, "y", "Type next:")
     assert await terminal.end() == 0
-    assert configured(home) == {"model": "openai:gpt-5.4"}
+    assert configured(home) == {"model": "openai:gpt-5.4", "base_url": openai.url}
     detected = await handwork("model", "detect", cwd=workspace, **environ)
-    assert "→ openai:gpt-5.4 is used: chosen in `handwork setup`" in detected.out
+    assert f"→ openai:gpt-5.4 at {openai.url} is used: chosen in `handwork setup`" in detected.out
 
 
 async def test_declining_leaves_the_order_as_it_is(home: Path, workspace: Path, openai: Provider) -> None:

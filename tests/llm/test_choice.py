@@ -117,14 +117,35 @@ async def test_the_newest_stored_key_counts() -> None:
     assert (await chosen(settings()))[0] == "openai:another"
 
 
-async def test_a_stored_key_is_not_taken_where_its_provider_is_elsewhere_now() -> None:
-    settings().keys.set("openai", OPENAI, base_url="https://api.openai.com/v1")
+async def test_a_stored_key_goes_on_working_at_its_address_when_the_variable_that_named_it_is_gone(
+    ollama: FaultServer,
+) -> None:
+    settings().keys.set("openai", OPENAI, base_url=ollama.url, model="its-model")
+    told: list[str] = []
+    llm = LLM(settings=settings(), notify=lambda _, text: told.append(text))
+    assert await llm.ask([Message.user_message("x")]) == "ready"
+    await llm.aclose()
+    assert ollama.requests[-1].headers["authorization"] == f"Bearer {OPENAI}"
+    assert told == [f"Model: openai:its-model at {ollama.url} (its key is stored for that address)"]
+
+
+async def test_a_stored_key_stays_at_its_address_when_a_variable_moves_its_provider_and_that_is_said() -> None:
+    settings().keys.set("openai", OPENAI, base_url="https://api.openai.com/v1", model="its-model")
     moved = settings(OPENAI_BASE_URL="http://127.0.0.1:9/v1")
-    with pytest.raises(NoModelError):
-        await chosen(moved)
-    found = await asyncio.to_thread(survey, moved)
+    found = (await asyncio.to_thread(survey, moved)).winner
+    assert found is not None
+    assert found == await asyncio.to_thread(choose, moved, moved.llm["default"])
+    assert found.notice() == (
+        "Model: openai:its-model at https://api.openai.com/v1 "
+        "(its key is stored for that address; OPENAI_BASE_URL names another address)"
+    )
+
+
+async def test_a_stored_key_of_an_unknown_provider_is_said_and_is_no_model() -> None:
+    settings().keys.set("a-provider-of-old", OPENAI, base_url="https://old.example/v1", model="m")
+    found = await asyncio.to_thread(survey, settings())
     assert found.stored == ()
-    assert "https://api.openai.com/v1" in found.elsewhere[0]
+    assert "a-provider-of-old" in found.idle[0]
 
 
 async def test_a_damaged_file_of_keys_stops_only_who_needs_it(home: Path) -> None:
@@ -155,9 +176,9 @@ async def test_a_server_without_models_is_said() -> None:
 
 
 async def test_a_base_url_without_a_model_is_asked_for_its_models(ollama: FaultServer) -> None:
-    model, why = await chosen(settings(LLMSettings(base_url=ollama.url)))
-    assert model == "qwen3:8b"
-    assert ollama.url in why
+    half = settings(LLMSettings(base_url=ollama.url))
+    found = await asyncio.to_thread(choose, half, half.llm["default"])
+    assert found.notice() == f"Model: qwen3:8b at {ollama.url} (one of 2 there)"
     async with with_models("bge-m3") as other:
         with pytest.raises(NoModelError, match="no model that chats"):
             await chosen(settings(LLMSettings(base_url=other.url)))
@@ -220,8 +241,11 @@ async def test_a_stored_key_serves_a_model_that_was_named_and_goes_to_its_place_
     await llm.aclose()
     assert ollama.requests[-1].headers["authorization"] == f"Bearer {OPENAI}"
     assert OPENAI in llm.secrets
-    with pytest.raises(NoModelError, match="openai:named needs a key"):
+    with pytest.raises(
+        NoModelError, match=f"openai:named needs a key, and the stored one is for {ollama.url}"
+    ) as error:
         await LLM(settings=settings(), model="openai:named").ready()
+    assert f"--base-url {ollama.url}" in error.value.hint
     async with with_models("m") as other:
         elsewhere = LLM(settings=settings(LLMSettings(model="m", base_url=other.url)))
         await elsewhere.ask([Message.user_message("x")])
@@ -278,9 +302,10 @@ async def test_a_providers_own_address_without_a_model_means_its_default_and_its
 
 async def test_where_a_model_was_found_is_told_without_the_password_in_its_address(ollama: FaultServer) -> None:
     address = f"{ollama.url}?key=SECRET-in-the-query"
-    _, why = await chosen(settings(LLMSettings(base_url=address)))
-    assert "127.0.0.1" in why
-    assert "SECRET" not in why
+    half = settings(LLMSettings(base_url=address))
+    told = (await asyncio.to_thread(choose, half, half.llm["default"])).notice()
+    assert "127.0.0.1" in told
+    assert "SECRET" not in told
 
 
 async def test_whoever_gives_up_waiting_for_a_mute_server_is_free_at_once() -> None:

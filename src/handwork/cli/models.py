@@ -16,7 +16,6 @@ from handwork.cli.progress import download_progress
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.config import Settings, load_settings
 from handwork.config.load import load_configuration
-from handwork.config.masking import without_secrets
 from handwork.errors import ConfigError
 from handwork.llm.build import build_model
 from handwork.llm.catalog import LOCAL_MODELS, local_model
@@ -51,9 +50,11 @@ def print_models(config: Path | None) -> None:
         print(f"  none: `{program()} setup` helps, --model provider:model names one for a run")
     print("\nBy a key (any other model of the provider can be named):")
     for candidate in (*found.environment, *found.stored):
-        print(f"  {one_line(candidate.model, 60):<44} {candidate.why}")
-    if not found.environment and not found.stored:
-        print(f"  {found.problem or 'none: no key is set or stored'}")
+        print(f"  {one_line(candidate.place, 100):<44} {candidate.why}")
+    for text in filter(None, (*found.idle, found.problem)):
+        print(f"  {one_line(text, 300)}")
+    if not (found.environment or found.stored or found.idle or found.problem):
+        print("  none: no key is set or stored")
     print("\nOn servers of this machine:")
     for server in found.servers:
         for name in server.models:
@@ -66,25 +67,23 @@ def detect_models(config: Path | None) -> None:
     """Print every place where a model is looked for, in order, what is there, and which one is used and why."""
     _, found = look_around(config)
     places = (
-        (
-            "command line, configuration",
-            [*(_with_address(each) for each in found.configured), *filter(None, [found.unfinished])],
-        ),
-        ("keys in the environment", [f"{each.model} ({each.why})" for each in found.environment]),
-        ("stored keys", [*(each.model for each in found.stored), *found.elsewhere, *filter(None, [found.problem])]),
-        ("servers of this machine", [_server_line(server) for server in found.servers]),
+        ("command line", ["--model and --base-url go over all that follows"]),
+        ("configuration", [*map(_line, found.configured), *filter(None, [found.unfinished])]),
+        ("keys in the environment", [*map(_line, found.environment)]),
+        ("stored keys", [*map(_line, found.stored), *found.idle, *filter(None, [found.problem])]),
+        ("servers of this machine", [*map(_server_line, found.servers)]),
         ("fetched local models", [each.model for each in found.fetched]),
     )
     print("Where a model is looked for, first to last:")
     for number, (title, lines) in enumerate(places, 1):
         for place, line in enumerate(lines or ["none"]):
             head = f"{number}  {title}" if place == 0 else ""
-            print(_wrapped(f"  {head:<31} ", one_line(line, 300)))
+            print(_wrapped(f"  {head:<27} ", one_line(line, 300)))
     winner = found.winner
     if winner is None:
         print(f"→ No model is found. Type: {program()} setup")
     else:
-        print(f"→ {one_line(winner.model, 100)} is used: {winner.why}")
+        print(f"→ {one_line(winner.place, 200)} is used: {winner.why}")
 
 
 def _wrapped(head: str, text: str) -> str:
@@ -96,9 +95,8 @@ def _wrapped(head: str, text: str) -> str:
     return head + f"\n{' ' * len(head)}".join(rows)
 
 
-def _with_address(candidate: Candidate) -> str:
-    at = f" at {without_secrets(candidate.base_url)}" if candidate.base_url else ""
-    return f"{candidate.model}{at} ({candidate.why})"
+def _line(candidate: Candidate) -> str:
+    return f"{candidate.place} ({candidate.why})"
 
 
 def _server_line(server: Server) -> str:

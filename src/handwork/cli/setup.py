@@ -98,10 +98,10 @@ class Setup:
 
     def _tell(self, found: Survey) -> None:
         self._talk.say()
-        for text in filter(None, (found.unfinished, found.problem, *found.elsewhere)):
+        for text in filter(None, (found.unfinished, found.problem, *found.idle)):
             self._talk.say(f"! {text}", "yellow")
         winner = found.winner
-        self._talk.say(f"Now: {winner.model} ({winner.why})" if winner else "Now: no model.", "bold")
+        self._talk.say(f"Now: {winner.place} ({winner.why})" if winner else "Now: no model.", "bold")
 
     # ---- the end
 

@@ -15,13 +15,14 @@ from handwork.cli.outcome import complaint
 from handwork.cli.setup_try import Trial
 from handwork.cli.talk import Talk
 from handwork.config import Settings
+from handwork.config.extras import missing_extra
 from handwork.config.key_forms import clean_key, owners_of, shown_key
 from handwork.config.providers import LOCAL, PROVIDERS, Provider
 from handwork.config.setup_file import FILE, delete_choice
 from handwork.errors import ConfigError, HandworkError, ModelConnectionError, ModelNotFoundError
 from handwork.llm.address import check_url
 from handwork.llm.catalog import LOCAL_MODELS
-from handwork.llm.choice import Candidate, Survey
+from handwork.llm.choice import Candidate, Survey, model_of
 from handwork.llm.detect import Server, best_model, list_models
 from handwork.llm.transport import is_loopback
 
@@ -131,7 +132,8 @@ class Ways:
             self._talk.say(
                 f"! {variable} is set, and its key goes over the stored one: unset it to use this one.", "yellow"
             )
-        return Candidate(f"{provider.name}:{model}", "its key is stored")
+        kept = self._settings.keys.entry(provider.name)
+        return model_of(kept, self._settings) if kept else None
 
     def _model_at(self, provider: Provider) -> str:
         named = self._talk.ask(f"Model (Enter takes {provider.default_model}): ") or provider.default_model
@@ -240,10 +242,7 @@ class Ways:
         facts = next(each for each in LOCAL_MODELS if each.name == name)
         self._talk.say(f"{facts.describe()}. So small a model only shows how things work; it does no real tasks.")
         if find_spec("xllamacpp") is None:
-            raise ConfigError(
-                "It needs the package xllamacpp, which is not installed",
-                hint="run `pip install 'handwork[local]'` first",
-            )
+            raise missing_extra("local", "It needs the package xllamacpp, which is not installed")
         if not self._talk.agree("Download it?"):
             return None
         fetch_with_progress(name, self._settings, sys.stderr)

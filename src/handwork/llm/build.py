@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from handwork.config import Home, LLMSettings
 from handwork.config.credentials import provider_at, provider_key, url_origin, withheld_variable
 from handwork.config.keys import KeyStore
-from handwork.config.masking import masked
+from handwork.config.masking import masked, without_secrets
 from handwork.errors import ConfigError, NoModelError
 from handwork.llm.address import ANTHROPIC, check_url, endpoint, key_headers
 from handwork.llm.anthropic_encoder import MessagesEncoder
@@ -149,7 +150,7 @@ def _place(settings: LLMSettings, environ: Mapping[str, str], keys: KeyStore | N
         key = _stored_key(keys, provider, base_url, needed=needed)
         about = "that is the stored key: run `handwork setup` and paste another" if key else ""
     if not key and needed:
-        raise _without_key(provider, model)
+        raise _without_key(provider, model, keys)
     if not key.isascii() or not key.isprintable():
         raise ConfigError(f"The API key for {provider.name} holds characters that no key has; copy it again")
     if about and provider.keys_at:
@@ -167,8 +168,14 @@ def _stored_key(keys: KeyStore, provider: Provider, base_url: str, *, needed: bo
         return ""
 
 
-def _without_key(provider: Provider, model: str) -> NoModelError:
+def _without_key(provider: Provider, model: str, keys: KeyStore | None) -> NoModelError:
     names = " or ".join(provider.key_variables)
+    entry = keys.entry(provider.name) if keys else None
+    if entry and entry.base_url:
+        what = f"{provider.name}:{model} needs a key, and the stored one is for {without_secrets(entry.base_url)}"
+        return NoModelError(
+            what, hint=f"to ask there, give --base-url {shlex.quote(without_secrets(entry.base_url))}; else set {names}"
+        )
     hint = f"set {names}, or run `handwork setup` and paste it"
     if provider.keys_at:
         hint += f" (keys are made at {provider.keys_at})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from handwork.config import LLMSettings, Settings
@@ -12,7 +12,7 @@ from handwork.config.credentials import provider_at, url_origin
 from handwork.config.key_forms import owners_of
 from handwork.config.keys import StoredKey
 from handwork.config.masking import without_secrets
-from handwork.config.providers import LOCAL, PROVIDERS, find_provider
+from handwork.config.providers import LOCAL, PROVIDERS, Provider, find_provider
 from handwork.errors import ConfigError, HandworkError, NoModelError
 from handwork.llm.catalog import LOCAL_MODELS
 from handwork.llm.detect import Server, best_model, find_servers, list_models
@@ -23,17 +23,25 @@ WAYS_ON = (
 )
 
 
+_STORED = "its key is stored"
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A model that could be used, as [llm] would name it, and why it is there."""
+    """A model that could be used, as [llm] would name it, and why it is there. Without a base URL it is at its provider's."""
 
     model: str
     why: str
     base_url: str = ""
 
+    @property
+    def place(self) -> str:
+        """The model for people, with its address where that has to be said."""
+        return f"{self.model} at {without_secrets(self.base_url)}" if self.base_url else self.model
+
     def notice(self) -> str:
         """The line that a person reads."""
-        return f"Model: {self.model} ({self.why})"
+        return f"Model: {self.place} ({self.why})"
 
     def over(self, table: LLMSettings) -> LLMSettings:
         """A table that names no model, with this one."""
@@ -74,7 +82,7 @@ class Survey:
 
     unfinished: what is configured names no model and tells none either; it stops the search.
     problem: the stored keys cannot be read.
-    elsewhere: of stored keys that are for another address, what to say.
+    idle: of stored keys that lead to no model, what to say.
     """
 
     configured: tuple[Candidate, ...]
@@ -82,7 +90,7 @@ class Survey:
     environment: tuple[Candidate, ...]
     stored: tuple[Candidate, ...]
     problem: str
-    elsewhere: tuple[str, ...]
+    idle: tuple[str, ...]
     servers: tuple[Server, ...]
     fetched: tuple[Candidate, ...]
 
@@ -107,10 +115,10 @@ def survey(settings: Settings, configured: str = "configured") -> Survey:
     first, unfinished = _configured(settings, configured)
     problem = ""
     stored: tuple[Candidate, ...] = ()
-    elsewhere: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
     try:
         stored = tuple(stored_candidates(settings))
-        elsewhere = tuple(filter(None, (_elsewhere(entry, settings) for entry in settings.keys.entries())))
+        idle = tuple(_idle(each) for each in settings.keys.entries() if model_of(each, settings) is None)
     except ConfigError as error:
         problem = str(error)
     return Survey(
@@ -119,7 +127,7 @@ def survey(settings: Settings, configured: str = "configured") -> Survey:
         tuple(environment_candidates(settings)),
         stored,
         problem,
-        elsewhere,
+        idle,
         find_servers(settings.environ),
         tuple(fetched_candidates(settings)),
     )
@@ -147,7 +155,14 @@ def environment_candidates(settings: Settings) -> Iterator[Candidate]:
     """The default models of the providers whose key is in the environment, in the order of the providers."""
     for provider in PROVIDERS.values():
         if provider.default_model and (variable := provider.variable(settings.environ)):
-            yield Candidate(f"{provider.name}:{provider.default_model}", f"{variable} is set")
+            model = f"{provider.name}:{provider.default_model}"
+            yield Candidate(model, f"{variable} is set", _moved(provider, settings.environ))
+
+
+def _moved(provider: Provider, environ: Mapping[str, str]) -> str:
+    """The address that a variable gives a provider; '' where it is at its own."""
+    now = provider.address(environ)
+    return "" if now == provider.base_url else now
 
 
 def stored_candidates(settings: Settings) -> Iterator[Candidate]:
@@ -158,23 +173,30 @@ def stored_candidates(settings: Settings) -> Iterator[Candidate]:
 
 
 def model_of(entry: StoredKey, settings: Settings) -> Candidate | None:
-    """The model that a stored key is for; None if its provider is unknown by now, or is elsewhere than it was then."""
+    """The model that a stored key is for, at the address that it was stored for; None if its provider is unknown by now.
+
+    A variable that moved the provider while the key was stored may be gone since, or name another place.
+    """
     if "://" in entry.name:
-        return Candidate(entry.model, "its key is stored", entry.base_url) if entry.model else None
+        return Candidate(entry.model, _STORED, entry.base_url) if entry.model else None
     provider = find_provider(entry.name)
     model = entry.model or (provider.default_model if provider else "")
-    if provider is None or not model or not entry.fits(provider.address(settings.environ)):
+    if provider is None or not model:
         return None
-    return Candidate(f"{provider.name}:{model}", "its key is stored")
+    name = f"{provider.name}:{model}"
+    if entry.fits(provider.address(settings.environ)):
+        return Candidate(name, _STORED, _moved(provider, settings.environ))
+    if not entry.base_url:
+        return None
+    variable = provider.base_url_variable
+    aside = f"; {variable} names another address" if variable and settings.environ.get(variable) else ""
+    return Candidate(name, f"{_STORED} for that address{aside}", entry.base_url)
 
 
-def _elsewhere(entry: StoredKey, settings: Settings) -> str:
-    """What to say of a key that was stored for an address at which its provider is not any more; '' if it is."""
-    provider = find_provider(entry.name)
-    if provider is None or entry.fits(address := provider.address(settings.environ)):
-        return ""
-    was, now = without_secrets(entry.base_url), without_secrets(address)
-    return f"the key of {provider.title} is not used: it was stored for {was}, and this is {now}"
+def _idle(entry: StoredKey) -> str:
+    """What to say of a stored key that leads to no model."""
+    name = without_secrets(entry.name)
+    return f"the stored key of {name} names no model that can be asked: `handwork setup` stores or removes it"
 
 
 def server_candidates(servers: tuple[Server, ...]) -> Iterator[Candidate]:
@@ -210,16 +232,16 @@ def _at(table: LLMSettings, settings: Settings) -> Candidate:
     """A base URL without a model: a provider's own means its default, any other server is asked what it has."""
     if (provider := provider_at(table.base_url)) and provider.default_model:
         model = f"{provider.name}:{provider.default_model}"
-        return Candidate(model, f"at {provider.title}'s own address", table.base_url)
+        return Candidate(model, f"the address is {provider.title}'s own", table.base_url)
     key = table.api_key.strip()
     if not key or key.startswith("env:"):
         key = settings.keys.key_for(url_origin(table.base_url), "")
-    where, models = without_secrets(table.base_url), list_models(table.base_url, key, settings.environ)
+    models = list_models(table.base_url, key, settings.environ)
     best = best_model(models)
     if not best:
+        where = without_secrets(table.base_url)
         raise NoModelError(f"The server at {where} names no model that chats", hint="name one with --model")
-    why = "the only one" if len(models) == 1 else f"one of {len(models)}"
-    return Candidate(best, f"{why} at {where}", table.base_url)
+    return Candidate(best, "the only one there" if len(models) == 1 else f"one of {len(models)} there", table.base_url)
 
 
 def _with_own_key(table: LLMSettings) -> Candidate:

@@ -18,7 +18,7 @@ from handwork.errors import (
     NoModelError,
     PermissionDeniedError,
 )
-from handwork.llm.choice import Candidate, choose, environment_candidates, stored_candidates
+from handwork.llm.choice import Candidate, choose, environment_candidates, model_of, stored_candidates
 from handwork.llm.detect import find_servers
 from handwork.llm.llm import LLM
 from handwork.llm.transport import is_loopback
@@ -56,8 +56,7 @@ async def model(ground: Ground) -> list[Finding]:
 
 
 def _settled(chosen: Candidate) -> Iterator[Finding]:
-    at = f" at {_shown(chosen.base_url)}" if chosen.base_url else ""
-    yield Finding("model", _MODEL, "ok", f"{chosen.model}{at} ({chosen.why})", essential=True)
+    yield Finding("model", _MODEL, "ok", f"{chosen.place} ({chosen.why})", essential=True)
 
 
 def _tables(settings: Settings) -> Iterator[Finding]:
@@ -122,7 +121,13 @@ def _stored(settings: Settings) -> Iterator[Finding]:
         return
     for entry in entries:
         shown = _shown(entry.name) if "://" in entry.name else entry.name
-        yield Finding(f"keys.stored.{shown}", _KEYS, "ok", f"a key of {shown} is stored in {entry.place}")
+        id, text = f"keys.stored.{shown}", f"a key of {shown} is stored in {entry.place}"
+        if (asked := model_of(entry, settings)) is None:
+            fix = "`handwork setup` stores it anew, or removes it"
+            yield Finding(id, _KEYS, "warning", f"{text}, and names no model that can be asked", fix)
+            continue
+        where = f", for {_shown(asked.base_url)}" if asked.base_url and shown == entry.name else ""
+        yield Finding(id, _KEYS, "ok", text + where)
     for notice in settings.keys.take_notices():
         yield Finding("keys.stored.notice", _KEYS, "warning", notice)
 
