@@ -80,6 +80,12 @@ async def test_something_else_at_the_port_is_not_taken_for_a_model_server(answer
     assert (there.state, there.models, there.best) == ("other", (), "")
 
 
+async def test_a_name_that_hides_something_is_no_models() -> None:
+    odd = ("qwen\x1b[2J", "qwen\nModel: other", "qwen\u202eb07", "qwen\U000e0041", "qwen\ud800", "\u200b")
+    async with FaultServer(answering(models=models(*odd, "qwen3-7b"))) as server:
+        assert (await found(llamacpp=server))["llamacpp"].models == ("qwen3-7b",)
+
+
 @pytest.mark.parametrize("data", [[], None])
 async def test_a_server_without_models_is_one(data: list[object] | None) -> None:
     async with FaultServer(answering(models=json_answer({"object": "list", "data": data}))) as server:

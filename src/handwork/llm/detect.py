@@ -148,7 +148,7 @@ def _reason(error: OSError) -> str:
 
 
 def _names(body: bytes) -> tuple[str, ...] | None:
-    """The names in an answer of /v1/models; None if it is no such answer."""
+    """The names in an answer of /v1/models that a person can read; None if it is no such answer."""
     try:
         told: Any = parse(body)
     except (ValueError, RecursionError):
@@ -160,7 +160,7 @@ def _names(body: bytes) -> tuple[str, ...] | None:
         return () if told.get("object") == "list" and rows in (None, []) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in rows):
         return None
-    return tuple(dict.fromkeys(row["id"] for row in rows if row["id"].strip()))
+    return tuple(dict.fromkeys(row["id"] for row in rows if row["id"].strip() and row["id"].isprintable()))
 
 
 # ---- which of them
