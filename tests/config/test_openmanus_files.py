@@ -127,7 +127,9 @@ def test_every_table_is_kept_and_what_nobody_reads_yet_is_told_once(places: Plac
     (notice,) = settings.notices
     for part in ("without effect", "[browser] headless", "[browser.proxy] server", "retry_delay", "use_data_analysis"):
         assert part in notice
-    for part in ("chrome_instance_path", "wss_url", "[sandbox]"):
+    assert "[sandbox] memory_limit, cpu_limit, timeout, network_enabled;" in notice
+    assert notice.endswith("; for the network: `[sandbox] network = true` or --net")
+    for part in ("chrome_instance_path", "wss_url", "use_sandbox", "image,"):
         assert part not in notice
     assert not any(secret in repr(settings) for secret in ("proxy-password", "dtn_", "abcdef"))
 
@@ -151,9 +153,15 @@ def test_a_container_that_cannot_be_had_yet_is_told_and_something_else_protects(
     text = '[sandbox]\nuse_sandbox = true\nimage = "x"\nnetwork_enabled = true'
     settings = places.load(places.write("config.toml", text))
     assert (settings.sandbox.backend, settings.sandbox.network) == ("auto", False)
-    (notice,) = settings.notices
-    assert "Docker" in notice
-    assert "never unprotected" in notice
+    container, unused = settings.notices
+    assert "Docker" in container
+    assert "never unprotected" in container
+    assert "[sandbox] image, network_enabled; for the network: " in unused
+
+
+def test_a_sandbox_that_has_the_network_is_not_told_how_to_get_it(places: Places) -> None:
+    (notice,) = places.load(places.write("config.toml", "[sandbox]\nnetwork_enabled = true\nnetwork = true")).notices
+    assert notice.endswith("[sandbox] network_enabled")
 
 
 def test_a_container_is_never_answered_with_the_bare_host(places: Places) -> None:
