@@ -99,3 +99,13 @@ async def test_a_question_is_answered_in_the_prompt(workspace: Path) -> None:
         await window.shows("finished")
         assert await window.leave() == 0
     assert "dark\\ngr\\u00fcn" in str(server.bodies[1]) or "dark\\ngrün" in server.bodies[1].decode()
+
+
+async def test_quit_at_a_question_is_no_answer_but_leaves(workspace: Path) -> None:
+    async with StrictServer([tool("ask_human", inquire="Which one?"), "Done."]) as server:
+        window = await Window.chat(server, cwd=workspace)
+        await window.send("Ask me")
+        await _asked(window, "Which one?")
+        window.type("/quit\r")
+        assert await window.end() == 0
+        assert len(server.requests) == 1

@@ -33,12 +33,13 @@ from handwork.cli.chat.output import Output, open_output
 from handwork.cli.chat.pasted import Pastes
 from handwork.cli.chat.redraw import ChatApplication
 from handwork.cli.chat.scroll import Scroll
-from handwork.cli.clean import one_line
+from handwork.cli.clean import clean_for_terminal, one_line
+from handwork.cli.columns import fit, wrapped
 
 _QUIET = 0.35
 """Seconds without a key before what is typed can be an answer: whoever is in the middle of a sentence has not read the question."""
-_COMPLETIONS, _QUEUED = 8, 3
-"""Rows of what Tab offers, and of what waits to be read."""
+_COMPLETIONS, _QUEUED, _HINT = 8, 3, 3
+"""Rows of what Tab offers, of what waits to be read, and of a hint."""
 _STYLE = Style.from_dict(
     {
         "dim": "fg:ansibrightblack",
@@ -132,7 +133,7 @@ class Face:
                 ConditionalContainer(self._draft_window, ~asking),
                 ConditionalContainer(self._text(self._completions), completing),
                 self._search,
-                Window(FormattedTextControl(self._status), height=1),
+                Window(FormattedTextControl(self._status), dont_extend_height=True, height=self._status_height),
             ]
         )
 
@@ -175,8 +176,13 @@ class Face:
     def _status(self) -> StyleAndTextTuples:
         columns = self.output.get_size().columns - 1
         if self.hint:
-            return [("class:hint", self.hint[:columns])]
+            rows = wrapped(clean_for_terminal(self.hint), columns).split("\n")
+            return [("class:hint", "\n".join(fit(row, columns) for row in rows[:_HINT]))]
         return [("class:status", self.owner.status(columns))]
+
+    def _status_height(self) -> Dimension:
+        rows = 1 + sum(text.count("\n") for _, text, *_ in self._status())
+        return Dimension(min=1, max=rows, preferred=rows)
 
     def _print_above(self, text: str) -> None:
         self.app.print_above(text)
@@ -240,8 +246,10 @@ class Face:
     # ---- questions
 
     def reply(self) -> None:
-        """Enter at a question."""
-        if self._answered is not None and not self._answered.done():
+        """Enter at a question; `/quit` answers none."""
+        if self.answer.text.strip().lower() in ("/quit", "/exit", "/q"):
+            self.owner.leave()
+        elif self._answered is not None and not self._answered.done():
             self._answered.set_result(self.answer.text)
 
     async def ask(self, question: str) -> str:
