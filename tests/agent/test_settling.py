@@ -12,9 +12,9 @@ import pytest
 
 from handwork import events as ev
 from handwork.agent.toolcall import ToolCallAgent
-from handwork.config import Settings
+from handwork.config import PolicySettings, Settings
 from handwork.llm.scripted import ScriptedModel, call
-from handwork.schema import Action, Function, Message, Role, Status, ToolCall
+from handwork.schema import Action, Approval, ApprovalRequest, Function, Message, Mode, Role, Status, ToolCall
 from handwork.session import Session
 from handwork.tool.ask_human import AskHuman
 from handwork.tool.function import tool
@@ -73,14 +73,83 @@ async def test_cancel_keeps_completed_results_and_the_unknown_one_is_answered_as
     calls = [call("effect", name="a"), call("slow_effect", name="b"), call("effect", name="c")]
     agent = agent_of(settings, work, [calls, "went on"])
     assert (await interrupted(agent, work)).status is Status.CANCELLED
-    result = await agent.run("go on")
+    result = await agent.run()
     assert (result.status, result.output) == (Status.FINISHED, "went on")
     assert work.ran == ["a", "b", "c"]  # c never started before; nothing ran twice
     first, second, third = results(agent)
     assert "a done" in first
     assert second.startswith("Outcome unknown:")
     assert "c done" in third
-    assert [m.content for m in agent.messages if m.role is Role.USER] == ["go", "go on"]
+    assert [m.content for m in agent.messages if m.role is Role.USER] == ["go"]
+
+
+async def test_a_call_that_a_stopped_run_never_began_does_not_run_before_the_model_has_read_what_is_said_next(
+    settings: Settings,
+) -> None:
+    work = Work()
+    calls = [call("effect", name="a"), call("slow_effect", name="b"), call("effect", name="c")]
+    agent = agent_of(settings, work, [calls, "I stop."])
+    await interrupted(agent, work)
+    assert (await agent.run("Stop! Delete nothing.")).output == "I stop."
+    assert work.ran == ["a", "b"]
+    assert results(agent)[2].startswith("Not executed: the run was stopped before this call began")
+    assert agent.messages[-2].content == "Stop! Delete nothing."
+
+
+async def test_what_a_stopped_run_did_not_begin_is_decided_by_the_run_that_made_the_calls(settings: Settings) -> None:
+    work = Work()
+    stopped = agent_of(settings, work, [call("slow_effect", name="a")])
+    id = (await interrupted(stopped, work)).session_id
+    async with Session.open(settings, id=id) as session:
+        late = ToolCall(id="late", function=Function(name="effect", arguments='{"name": "b"}'))
+        session.emit(ev.MessageAdded(message=Message.from_tool_calls([late])))  # and then the program was killed
+    async with Session.open(settings, id=id) as session:
+        await agent_of(settings, work, ["ok"], session=session).run("go on")
+    assert work.ran == ["a", "b"]
+
+
+async def test_a_call_that_was_put_to_the_human_and_not_decided_is_put_again_whatever_the_mode_is_now(
+    settings: Settings,
+) -> None:
+    asked: list[str] = []
+
+    async def stop(request: ApprovalRequest) -> Approval:
+        agent.cancel()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def deny(request: ApprovalRequest) -> Approval:
+        asked.append(request.why)
+        return Approval(decision="deny")
+
+    work = Work()
+    asks = settings.model_copy(update={"policy": PolicySettings(approve=Mode.ASK)})
+    auto = settings.model_copy(update={"policy": PolicySettings(approve=Mode.AUTO)})
+    agent = agent_of(asks, work, [call("effect", name="a")], approve=stop)
+    id = (await agent.run("go")).session_id
+    async with Session.open(auto, id=id, approve=deny) as session:
+        again = agent_of(auto, work, ["ok"], session=session)
+        await again.run()
+    assert work.ran == []
+    assert asked == ["you were asked before and have not decided"]
+    assert "the user denied this call" in results(again)[0]
+
+
+async def test_without_a_human_a_call_that_was_put_and_not_decided_does_not_run(settings: Settings) -> None:
+    async def stop(request: ApprovalRequest) -> Approval:
+        agent.cancel()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    work = Work()
+    asks = settings.model_copy(update={"policy": PolicySettings(approve=Mode.ASK)})
+    agent = agent_of(asks, work, [call("effect", name="a")], approve=stop)
+    id = (await agent.run("go")).session_id
+    async with Session.open(settings, id=id) as session:
+        again = agent_of(settings, work, ["ok"], session=session)
+        await again.run()
+    assert work.ran == []
+    assert "nobody is there to approve it" in results(again)[0]
 
 
 async def test_a_repeatable_call_is_simply_run_again(settings: Settings) -> None:
@@ -168,7 +237,7 @@ async def test_another_process_goes_on_from_the_journal(settings: Settings) -> N
     session_id = (await interrupted(first, work)).session_id
     async with Session.open(settings, id=session_id, create=False) as session:
         second = agent_of(settings, work, ["went on"], session=session)
-        assert (await second.run("go on")).output == "went on"
+        assert (await second.run()).output == "went on"
     assert work.ran == ["a", "b", "c"]
     assert [text.split(":")[0] for text in results(second)][1] == "Outcome unknown"
 

@@ -13,18 +13,21 @@ from handwork.schema import Action, Approval, ApprovalRequest, Approve, Decision
 async def denial(run: Run, call: ToolCall, actions: Sequence[Action], *, contained: bool) -> str | None:
     """None if the call may run, else why not, in words for the model."""
     decision = _decide(run, actions, contained=contained)
-    if decision.verdict is Verdict.ALLOW:
+    put_before = call.id in run.session.past.unapproved
+    if decision.verdict is Verdict.ALLOW and not put_before:
         return None
     if decision.verdict is Verdict.DENY:
         return f"Not executed: denied by the policy: {decision.why}"
-    session = run.session
+    session, why = run.session, decision.why
+    if put_before:
+        why = "you were asked before and have not decided"
     grant: Hashable = (call.function.name, tuple((action.kind, action.resource) for action in actions))
     if session.approve_door is None:
-        return f"Not executed: {decision.why}, and nobody is there to approve it. Find another way, or finish."
+        return f"Not executed: {why}, and nobody is there to approve it. Find another way, or finish."
     async with session.door:
         if grant in session.grants:  # asked in here: the call before may just have brought it
             return None
-        request = ApprovalRequest(id=call.id, call=call, actions=tuple(actions), why=decision.why)
+        request = ApprovalRequest(id=call.id, call=call, actions=tuple(actions), why=why)
         approval = await _put(run, request, session.approve_door)
         if approval.decision in ("allow_session", "allow_always"):
             session.grants.add(grant)

@@ -25,6 +25,7 @@ This had been started when the work was interrupted, and nobody knows how far it
 
 Type run to do it again, or skip (Enter alone does the same) to leave it as it is; anything else you type tells the agent what \
 came of it."""
+_STOPPED = "Not executed: the run was stopped before this call began, and the user has said something since: read that first"
 _LOST = "Outcome unknown: no result of this call was recorded"
 
 
@@ -41,8 +42,9 @@ class Settles(Protocol):
 async def settle(agent: Settles, run: Run, request: str | None) -> str | None:
     """Answer every open call; returns the request, or None if it was the answer to a waiting question.
 
-    Of the newest turn, a call that never started runs now, one that started is repeated only if all its actions are
-    repeatable, else the human decides. Calls of older turns, which requests have passed by, are only answered.
+    Of the newest turn, a call that never started runs now, unless somebody has stopped the run and says something else; one
+    that started is repeated only if all its actions are repeatable, else the human decides. Calls of older turns, which
+    requests have passed by, are only answered.
     """
     adopt_orphans(agent.memory)
     before: OpenTurn | None = None
@@ -55,7 +57,7 @@ async def settle(agent: Settles, run: Run, request: str | None) -> str | None:
         run.emit(ev.RunResumed(settled=unfinished))
         if turn.newest:
             request = _answering(run, turn, request)
-            given = await _decided(run, turn.calls)
+            given = await _decided(run, turn.calls, begin=not (run.session.past.stopped and request))
         else:
             given = {call.id: _recorded(run, call) or _unknown(run, call, _LOST) for call in turn.calls}
         await agent.complete(run, turn.calls, given, turn.at)
@@ -90,14 +92,15 @@ def _recorded(run: Run, call: ToolCall) -> Outcome | None:
     return record.outcome if record else None
 
 
-async def _decided(run: Run, calls: Sequence[ToolCall]) -> dict[str, Outcome]:
-    """The outcomes that are known or decided upon; calls without one run."""
+async def _decided(run: Run, calls: Sequence[ToolCall], *, begin: bool) -> dict[str, Outcome]:
+    """The outcomes that are known or decided upon; calls without one run. `begin`: those that never started may, too."""
     given: dict[str, Outcome] = {}
     for call in calls:
         record = run.session.past.record_of(call)
         if record is None:
-            continue
-        if record.outcome is not None:
+            if not begin:
+                given[call.id] = Outcome(_STOPPED, is_error=True)
+        elif record.outcome is not None:
             given[call.id] = record.outcome
         elif not all(action.repeatable for action in record.actions):
             decision = await _ask_human(run, call)

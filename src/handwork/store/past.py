@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handwork import events as ev
-from handwork.schema import JSON, Action, Artifact, Image, Message, Question, Role, ToolCall, Usage
+from handwork.schema import JSON, Action, Artifact, Image, Message, Question, Role, Status, ToolCall, Usage
 
 Blob = Callable[[str], bytes | None]
 
@@ -48,6 +48,10 @@ class Past:
     calls: dict[str, CallRecord] = field(default_factory=dict)
     questions: dict[str, Question] = field(default_factory=dict)
     """Questions that still wait for an answer, by id."""
+    unapproved: set[str] = field(default_factory=set)
+    """Ids of the calls that were put to the human, who has decided nothing yet."""
+    stopped: bool = False
+    """Whether somebody stopped the run that made the newest calls."""
     request: str | None = None
     """A request that began a run and never came into the conversation."""
     request_images: tuple[Image, ...] = ()
@@ -103,8 +107,11 @@ class Past:
             self._asked.add(call.id)
             if not self._retelling:
                 self.calls.pop(call.id, None)  # another call had this id
+                self.unapproved.discard(call.id)
+                self.stopped = False
         if message.role is Role.TOOL and message.tool_call_id:
             self.calls.pop(message.tool_call_id, None)
+            self.unapproved.discard(message.tool_call_id)
             self._asked.discard(message.tool_call_id)
             for question in [q for q in self.questions.values() if q.call_id == message.tool_call_id]:
                 del self.questions[question.id]
@@ -129,6 +136,9 @@ class Past:
     def _end_request(self) -> None:
         self.request, self.request_images = None, ()
 
+    def _take_end(self, event: ev.RunFinished) -> None:
+        self.stopped = event.status == Status.CANCELLED
+
     def _take_call(self, event: ev.ToolCallStarted) -> None:
         self.calls[event.call.id] = CallRecord(event.call, event.actions)
 
@@ -145,6 +155,12 @@ class Past:
     def _take_plan(self, event: ev.PlanChanged) -> None:
         self.plan = event.plan or None
 
+    def _take_approval(self, event: ev.ApprovalRequested) -> None:
+        self.unapproved.add(event.call.id)
+
+    def _take_decision(self, event: ev.ApprovalResolved) -> None:
+        self.unapproved.discard(event.id)
+
     def _take_question(self, event: ev.QuestionAsked) -> None:
         self.questions[event.id] = event.question
 
@@ -158,9 +174,12 @@ _HANDLERS: dict[type[ev.Event], Callable[[Past, Any], None]] = {
     ev.MessageAdded: Past._take_message,
     ev.MemoryCleared: Past._clear,
     ev.RunStarted: Past._take_start,
+    ev.RunFinished: Past._take_end,
     ev.ToolCallStarted: Past._take_call,
     ev.ToolCallFinished: Past._take_result,
     ev.PlanChanged: Past._take_plan,
+    ev.ApprovalRequested: Past._take_approval,
+    ev.ApprovalResolved: Past._take_decision,
     ev.QuestionAsked: Past._take_question,
     ev.QuestionAnswered: Past._take_answer,
 }
