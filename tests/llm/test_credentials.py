@@ -244,6 +244,21 @@ def test_a_key_that_is_given_for_the_address_leaves_nothing_to_say_of_another(tm
     assert not [text for text in told if "is not used" in text]
 
 
+def test_what_is_odd_about_a_named_table_is_told_to_who_uses_it_and_to_who_looks_at_the_configuration(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text('[llm]\nmodel = "local:x"\n[llm.swe]\nmodel = "openai:m"\napi_key = "sk-OWN-1234567890"\n')
+    environ = {"HANDWORK_LLM_SWE_MODEL": "groq:m", "GROQ_API_KEY": "gsk_" + "a" * 40}
+    settings = load_settings(file, workspace=tmp_path, environ=environ)
+    told: list[str] = []
+    assert LLM("swe", settings, notify=lambda _, text: told.append(text)).model.name == "groq:m"
+    (about,) = [text for text in told if text.startswith("[llm.swe] api_key is not used for groq:m")]
+    assert settings.notices == ()
+    assert settings.all_notices == (about,)
+    assert settings.notices_for("manus") == ()
+
+
 def test_a_model_in_this_process_needs_no_key_and_no_word_about_one(tmp_path: Path) -> None:
     file = tmp_path / "f.toml"
     file.write_text(FILE)

@@ -47,7 +47,7 @@ def print_configuration(config: Path | None, workspace: Path | None, as_json: bo
     for title, rows in _tables(configuration):
         screen.line(f"\n[{one_line(title, 100)}]", "bold")
         _print_rows(screen, rows)
-    for notice in configuration.settings.notices:
+    for notice in configuration.settings.all_notices:
         screen.line(f"\n· {clean_for_terminal(notice)}", "yellow")
 
 
@@ -57,7 +57,7 @@ def configuration_json(configuration: Configuration) -> dict[str, Any]:
         "files": [str(path) for path in configuration.files],
         "unread": [{"file": str(path), "why": why} for path, why in configuration.unread.items()],
         "tables": {title: {row.key: _row_json(row) for row in rows} for title, rows in _tables(configuration)},
-        "notices": list(configuration.settings.notices),
+        "notices": list(configuration.settings.all_notices),
     }
 
 

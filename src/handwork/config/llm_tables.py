@@ -185,16 +185,16 @@ class LLMTables:
             return own
         return {key: value for key, value in own.items() if key not in _CHOICE}
 
-    def settled(self) -> tuple[dict[str, Settled], list[str]]:
-        """What is known of every table, and the notices, each once."""
-        notices: dict[str, None] = {}
-        settled: dict[str, Settled] = {}
+    def settled(self) -> dict[str, Settled]:
+        """What is known of every table; a notice of [llm] is not repeated in the others, whose own begin with their name."""
         origin = self._tables["default"].origin
-        for name, table in self._tables.items():
-            settled[name] = table.bound(origin).settled()
-            where = "" if name == "default" else f"[llm.{name}] "
-            notices |= {text if text in notices else where + text: None for text in settled[name].notices}
-        return settled, list(notices)
+        settled = {name: table.bound(origin).settled() for name, table in self._tables.items()}
+        said = settled["default"].notices
+        for name, each in settled.items():
+            if name != "default":
+                own = tuple(f"[llm.{name}] {text}" for text in dict.fromkeys(each.notices) if text not in said)
+                settled[name] = replace(each, notices=own)
+        return settled
 
 
 def with_model(settings: LLMSettings, model: str, environ: Mapping[str, str]) -> Settled:

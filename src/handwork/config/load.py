@@ -151,7 +151,8 @@ class _Merged:
     ) -> tuple[Settings, Mapping[KeyPath, Origin]]:
         """The settings, and where each key was set."""
         tables = {name: TABLES[name](**values) for name, values in self.tables.items()}
-        found, told = self.llm.settled()
+        found = self.llm.settled()
+        told = {name: texts for name, each in found.items() if (texts := each.notices)}
         origins = dict(self.origins)
         for name, each in found.items():
             origins |= {("llm", name, key): origin for key, origin in each.origins.items()}
@@ -161,12 +162,13 @@ class _Merged:
             "environ": environ,
             "unread": unread,
             "withheld": {name: each.withheld for name, each in found.items() if each.withheld},
+            "table_notices": {name: texts for name, texts in told.items() if name != "default"},
         }
         settings = Settings.model_validate(
             {name: with_variables(table, environ) for name, table in tables.items()} | more
         )
         unused = [*container_notice(settings, origins, self.layers), *without_effect(settings, origins)]
-        return settings.model_copy(update={"notices": (*unused, *notices, *told)}), origins
+        return settings.model_copy(update={"notices": (*unused, *notices, *told.get("default", ()))}), origins
 
     def _add_llm(self, table: Mapping[str, Any], layer: Layer) -> None:
         fields = LLMSettings.model_fields

@@ -174,6 +174,9 @@ class Settings(SettingsTable):
     notices: tuple[str, ...] = ()
     """What the user should be told once about how these settings came about."""
 
+    table_notices: Mapping[str, tuple[str, ...]] = {}
+    """The same of each [llm.<name>]: who uses that table is told."""
+
     unread: tuple[Path, ...] = ()
     """Files for us in the workspace that were not read: whoever finds no model says so."""
 
@@ -183,6 +186,15 @@ class Settings(SettingsTable):
     def llm_for(self, name: str) -> LLMSettings:
         """[llm.<name>] over [llm]; names ignore case."""
         return self.llm.get(name.lower()) or self.llm["default"]
+
+    def notices_for(self, name: str) -> tuple[str, ...]:
+        """What to tell who uses [llm.<name>], besides `notices`."""
+        return self.table_notices.get(name.lower(), ())
+
+    @property
+    def all_notices(self) -> tuple[str, ...]:
+        """`notices`, and those of tables that nobody may be using now: for who looks at the configuration itself."""
+        return (*self.notices, *(text for told in self.table_notices.values() for text in told))
 
     def withheld_for(self, name: str) -> str:
         """What `withheld` says of [llm.<name>], or of [llm] where there is no such table; '' for nothing."""

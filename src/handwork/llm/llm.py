@@ -199,7 +199,7 @@ class LLM:
         resolved = self._resolved()
         settings, withheld = resolved.llm_for(self.config_name), resolved.withheld_for(self.config_name)
         if self._wanted is None or self._wanted == settings.model:
-            return Settled(settings, (), withheld)
+            return Settled(settings, resolved.notices_for(self.config_name), withheld)
         found = with_model(settings, self._wanted, resolved.environ)
         return found if found.withheld else replace(found, withheld=withheld)
 

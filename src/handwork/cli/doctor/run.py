@@ -68,7 +68,7 @@ def _ground(options: DoctorOptions) -> tuple[Ground, Sequence[Finding]]:
     except ConfigError as error:
         found.append(Finding("configuration", "Configuration", "problem", error.what, error.hint, True))
         settings = Settings(home=_home())
-    found += [Finding("configuration.notice", "Configuration", "warning", text) for text in settings.notices]
+    found += [Finding("configuration.notice", "Configuration", "warning", text) for text in settings.all_notices]
     return Ground(settings, folder, options.online), found
 
 
