@@ -166,17 +166,20 @@ class Session:
         return bool(self._fan_out)
 
     def notify(self, level: str, text: str) -> None:
-        """How parts below events report: kept until the next gate, where it becomes a notice."""
+        """How parts below events report: kept until a run begins or comes to its next gate, where it becomes a notice."""
         self._notices.append((level, text))
 
     async def gate(self, *, run_id: str = "", agent: str = "", parent_call: str | None = None) -> None:
         """All that was emitted is in the journal when this returns. Raises JournalError, and keeps what could not be written."""
-        if self._notices:
-            pending, self._notices = self._notices, []
-            for level, text in pending:
-                notice = Notice.model_validate({"level": level, "text": self.masked(text)})
-                self.emit(notice, run_id=run_id, agent=agent, parent_call=parent_call)
+        self.report(run_id=run_id, agent=agent, parent_call=parent_call)
         await self._journal.commit()
+
+    def report(self, *, run_id: str = "", agent: str = "", parent_call: str | None = None) -> None:
+        """Tell what `notify` kept."""
+        pending, self._notices = self._notices, []
+        for level, text in pending:
+            notice = Notice.model_validate({"level": level, "text": self.masked(text)})
+            self.emit(notice, run_id=run_id, agent=agent, parent_call=parent_call)
 
     def write_soon(self) -> None:
         """Have what was emitted written in this turn of the loop; a gate reached meanwhile shares the transaction."""

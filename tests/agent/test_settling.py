@@ -68,6 +68,19 @@ def results(agent: ToolCallAgent) -> list[str]:
     return [message.content or "" for message in agent.messages if message.role is Role.TOOL]
 
 
+async def test_what_is_to_be_told_comes_before_the_call_that_was_left_open(settings: Settings, seen: Seen) -> None:
+    work = Work()
+    async with Session.open(settings, listeners=[seen]) as session:
+        agent = agent_of(settings, work, [[call("slow_look", name="a")], "went on"], session=session)
+        await interrupted(agent, work)
+        work.gate.set()
+        seen.clear()
+        session.notify("info", "Model: x")
+        await agent.run()
+    told = seen.of("run_started", "notice", "tool_call_started")
+    assert [event.type for event in told] == ["run_started", "notice", "tool_call_started"]
+
+
 async def test_cancel_keeps_completed_results_and_the_unknown_one_is_answered_as_unknown(settings: Settings) -> None:
     work = Work()
     calls = [call("effect", name="a"), call("slow_effect", name="b"), call("effect", name="c")]

@@ -156,6 +156,7 @@ class BaseAgent(InSession, ABC):
                 given = Asked(given.text and session.said(given.text), given.images)
                 run.emit(self._run_started(run, given))
                 run.emit(ev.StateChanged(state=self.state))
+                session.report(run_id=run.id, agent=run.agent)  # such as which model: before a call that was left open
                 return await run.drive(self._work_through(run, given, left_over), self._finish)
         except HandworkError as error:  # there is no session to work in
             self.state = AgentState.ERROR
