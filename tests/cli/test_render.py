@@ -9,6 +9,7 @@ import pytest
 
 from handwork import events as ev
 from handwork.cli.calls import arguments_of, exactly, observation_of
+from handwork.cli.columns import width
 from handwork.cli.render import Renderer
 from handwork.cli.screen import Screen
 from handwork.schema import ErrorInfo, Function, Limits, Message, Plan, PlanStepStatus, ToolCall
@@ -103,7 +104,7 @@ def test_a_discarded_reply_is_struck_and_the_new_one_drawn_whole(live: Renderer,
     lines = stream.getvalue().splitlines()
     assert lines[0] == "Hal"
     assert "void" in lines[1]
-    assert lines[2] == "↻ BrokenStreamError: cut – trying again in 2.0 s (1)"
+    assert lines[2] == "↻ cut – trying again in 2 s"
     assert lines[3:] == ["Hello"]
 
 
@@ -269,3 +270,31 @@ def test_what_was_asked_on_the_same_screen_is_not_drawn_again(stream: io.StringI
     renderer(ev.ToolCallStarted(call=call("2", "ask_human", inquire="Which?"), actions=()))
     renderer(ev.ToolCallFinished(call_id="2", observation="this"))
     assert stream.getvalue() == "  ⎿ a\n"
+
+
+def test_a_line_that_was_cut_still_has_room_for_its_time(log: Renderer, stream: io.StringIO) -> None:
+    for id, text in (("1", "x" * 300), ("2", "漢" * 300)):
+        log(ev.ToolCallFinished(call_id=id, observation=text, seconds=5))
+    rows = stream.getvalue().splitlines()
+    assert all(row.endswith("…  (5.0 s)") for row in rows)
+    assert max(map(width, rows)) <= 100
+
+
+@pytest.mark.parametrize("length", range(40, 56))
+def test_a_call_with_wide_letters_stands_on_one_line_only_where_it_fits(
+    log: Renderer, stream: io.StringIO, length: int
+) -> None:
+    log(ev.ToolCallStarted(call=call(command="漢" * length), actions=()))
+    assert max(map(width, stream.getvalue().splitlines())) <= 100
+
+
+def test_a_failure_that_comes_again_is_said_in_short(log: Renderer, stream: io.StringIO) -> None:
+    error = ErrorInfo(type="ModelConnectionError", message="openai:m: nothing answers at http://127.0.0.1:9")
+    log(sent())
+    for attempt, wait in ((1, 0.3), (2, 1.6)):
+        log(ev.RetryScheduled(error=error, wait=wait, attempt=attempt))
+    log(sent())
+    log(ev.RetryScheduled(error=error, wait=0.3, attempt=1))
+    first, again, anew = stream.getvalue().splitlines()
+    assert first == anew == "↻ openai:m: nothing answers at http://127.0.0.1:9 – trying again"
+    assert again == "↻ Failed again – trying again in 2 s (attempt 3)"

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from tests.cli.command import handwork
 from tests.cli.terminal import Terminal
+from tests.support.fault_server import error_answer
 from tests.support.strict_server import StrictServer, tool
+
+from handwork.cli.columns import width
 
 EVIL = "\x1b]0;title\x07\x1b[2Jplain\u202etxt"
 
@@ -59,7 +62,7 @@ async def test_the_end_of_input_leaves_the_question_for_later(workspace: Path) -
         await terminal.expect("> ")
         terminal.type("\x04")
         assert await terminal.end() == 5
-    assert "To go on: " in terminal.plain
+    assert "To go on:" in terminal.plain
     assert "handwork run --session" in terminal.plain
 
 
@@ -106,3 +109,54 @@ async def test_headless_approvals_are_denied_and_the_run_goes_on(workspace: Path
 
 def _files(folder: Path) -> list[Path]:
     return list(folder.iterdir())
+
+
+WHY = "the provider of this model says at some length that it has no place for you just now, and that you may come again later"
+
+
+async def test_no_word_is_broken_at_the_edge_and_a_command_to_type_stays_whole(workspace: Path) -> None:
+    async with StrictServer([error_answer(400, WHY)]) as server:
+        terminal = await Terminal.run(
+            "Do it now", "--base-url", server.url, "--model", "openai:any", cwd=workspace, columns=50
+        )
+        assert await terminal.end() == 1
+    rows = terminal.plain.splitlines()
+    words = {word for row in rows for word in row.split()}
+    assert set(WHY.split()) <= words
+    command = next(row for row in rows if "run --session" in row)
+    assert command.startswith("  ")
+    assert command.endswith(server.url)
+    assert all(len(row) <= 50 for row in rows if row != command and " " in row.strip())
+
+
+async def test_an_error_before_the_run_is_broken_between_words_too(workspace: Path) -> None:
+    terminal = await Terminal.run("sessions", "show", "nowhere", "--config", "nosuch.toml", cwd=workspace, columns=40)
+    assert await terminal.end() == 2
+    assert max(len(row) for row in terminal.plain.splitlines() if " " in row.strip()) <= 40
+
+
+async def test_a_long_command_stands_inside_its_frame_at_an_approval(workspace: Path) -> None:
+    command = "echo one " + " ".join(f"word{number}" for number in range(30)) + "  ; touch evil"
+    async with StrictServer([tool("bash", command=command), "Done."]) as server:
+        model = ("--base-url", server.url, "--model", "openai:any", "--approve", "ask")
+        terminal = await Terminal.run("Do it now", *model, cwd=workspace, columns=60)
+        await terminal.expect("Run it?")
+        terminal.type("n\n")
+        assert await terminal.end() == 0
+    rows = terminal.plain.split("wants to run")[1].split("Run it?")[0].splitlines()
+    framed = [row.removeprefix("  │ ") for row in rows if row.startswith("  │ ")]
+    assert "".join(framed) == command
+    assert max(map(len, framed)) <= 56
+
+
+async def test_the_list_of_sessions_stays_inside_the_terminal(workspace: Path) -> None:
+    task = "漢字を数えて、それから一つの文書に書いてください。" * 3
+    async with StrictServer(["Done."]) as server:
+        await handwork("run", task, "--base-url", server.url, "--model", "openai:any", cwd=workspace)
+    for columns in (80, 60, 200):
+        terminal = await Terminal.run("sessions", "list", cwd=workspace, columns=columns)
+        assert await terminal.end() == 0
+        rows = terminal.plain.splitlines()
+        assert len(rows) == 2
+        assert max(map(width, rows)) <= columns
+        assert "漢字を数え" in rows[1]

@@ -14,7 +14,7 @@ from handwork.cli.broken import missing_part, two_lines
 from handwork.cli.commands import config, doctor, models, running, sessions, setup
 from handwork.cli.output import OutputFailed, flush_streams, guarded_streams, silence_stdout
 from handwork.cli.route import UsageProblem, route
-from handwork.cli.screen import is_terminal
+from handwork.cli.screen import in_width, is_terminal
 from handwork.errors import ConfigError, HandworkError, JournalCorrupt, SessionNotFound, StoreUnusable
 
 app = typer.Typer(
@@ -74,7 +74,7 @@ def _complain(error: Exception, code: int) -> int:
     """Say what happened and, on a line of its own, what to do."""
     from handwork.cli.outcome import complaint
 
-    print(f"handwork: {complaint(error)}", file=sys.stderr)
+    print(in_width(f"handwork: {complaint(error)}", sys.stderr), file=sys.stderr)
     return code
 
 

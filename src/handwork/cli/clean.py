@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from handwork.cli.columns import fit
 
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor, screen
@@ -59,7 +60,7 @@ def show_exactly(text: str) -> str:
 def one_line(text: str, limit: int) -> str:
     """Clean text on one line, cut after `limit` columns (a wide character takes two)."""
     text = " ".join(clean_for_terminal(text[: 8 * limit]).split())
-    return _fit(text, limit)
+    return fit(text, limit)
 
 
 def fold(text: str, lines: int, columns: int) -> str:
@@ -92,21 +93,7 @@ def _rows(text: str) -> list[str]:
 
 
 def _cut(rows: list[str], columns: int) -> list[str]:
-    return [_fit(row, columns) for row in rows]
-
-
-def _fit(row: str, columns: int) -> str:
-    """The row, cut to so many columns: a wide character takes two, a combining one none."""
-    if 2 * len(row) <= columns or (row.isascii() and len(row) <= columns):
-        return row
-    taken, fits = 0, 0
-    for place, char in enumerate(row):
-        taken += 0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        if taken > columns:
-            return row[:fits].rstrip() + "…"
-        if taken < columns:
-            fits = place + 1
-    return row
+    return [fit(row, columns) for row in rows]
 
 
 def _more(lines: int, which: str = "more") -> str:

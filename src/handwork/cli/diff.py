@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from handwork.cli.clean import clean_for_terminal
+from handwork.cli.columns import fit
 
 _STYLES = {"+": "green", "-": "red"}
 
@@ -15,7 +16,7 @@ def diff_rows(diff: str, lines: int, columns: int) -> list[tuple[str, str]]:
         return []
     shown = [(f"+{counts['+']} −{counts['-']} lines", "dim")]
     for row in rows[:lines]:
-        text = "⋮" if row.startswith("@@") else row if len(row) <= columns else row[: columns - 1] + "…"
+        text = "⋮" if row.startswith("@@") else fit(row, columns)
         shown.append((text, _STYLES.get(row[:1], "dim")))
     if len(rows) > lines:
         shown.append((f"… {len(rows) - lines:,} more rows", "dim"))

@@ -8,6 +8,7 @@ from typing import Any
 from handwork import events as ev
 from handwork.cli.calls import arguments_of, observation_of
 from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, fold_end, fold_middle, one_line
+from handwork.cli.columns import width
 from handwork.cli.diff import diff_rows
 from handwork.cli.screen import Screen
 from handwork.schema import Plan, Role
@@ -39,7 +40,7 @@ class Renderer:
         self._drawn = ""
         self._begun = False
         self._of_reply = False
-        self._pending = ""
+        self._pending = self._failed = ""
         self._calls: dict[str, str] = {}
         self._ends: set[str] = set()
         self._shown: set[str] = set()
@@ -164,7 +165,7 @@ class Renderer:
             self._wait_for_calls()
             return
         shown = fold(arguments_of(function.arguments), _CALL_LINES, self._screen.columns - 6)
-        if "\n" in shown or len(name) + len(shown) + 4 > self._screen.columns:
+        if "\n" in shown or width(f"▸ {name}  {shown}") > self._screen.columns:
             self._line(f"▸ {name}", "cyan")
             self._line("\n".join(f"  │ {row}" for row in shown.split("\n")), "cyan")
         else:
@@ -185,9 +186,9 @@ class Renderer:
         name = self._calls.pop(event.call_id, "")
         if self._asks and name == AskHuman.name and not event.is_error:
             return
-        text = self._result(event)
         whose = f"{name}: " if self._calls and name else ""
         took = f"  ({event.seconds:.1f} s)" if event.seconds >= 1 else ""
+        text = self._result(event, max(self._screen.columns - 5 - len(took) - width(whose), 10))
         self._block("  ✗ " if event.is_error else "  ⎿ ", f"{whose}{text}{took}", "red" if event.is_error else "dim")
         for row, style in self._changes(event):
             self._line(f"    {row}", style)
@@ -195,16 +196,15 @@ class Renderer:
             self._line(f"  + {one_line(artifact.title, 60)}: {one_line(artifact.path, 300)}", "dim")
         self._wait_for_calls()
 
-    def _result(self, event: ev.ToolCallFinished) -> str:
+    def _result(self, event: ev.ToolCallFinished, columns: int) -> str:
         """What came of a call, folded: a plan as its marked steps, an error from its end."""
-        width = self._screen.columns - 5
         if (plan := Plan.from_details(event.details)) is not None:
-            steps = "\n".join(f"{step.status.mark} {one_line(step.text, width)}" for step in plan.steps)
-            return fold_middle(f"{one_line(plan.title, 200)} – {plan.progress} done\n{steps}", _PLAN_LINES, width)
+            steps = "\n".join(f"{step.status.mark} {one_line(step.text, columns)}" for step in plan.steps)
+            return fold_middle(f"{one_line(plan.title, 200)} – {plan.progress} done\n{steps}", _PLAN_LINES, columns)
         if not event.is_error and (event.details or {}).get("diff"):
-            return one_line(str((event.details or {}).get("path", "")), width)
+            return one_line(str((event.details or {}).get("path", "")), columns)
         shown = fold_end if event.is_error else fold_middle
-        return shown(observation_of(event.observation), _RESULT_LINES, width) or "(no output)"
+        return shown(observation_of(event.observation), _RESULT_LINES, columns) or "(no output)"
 
     def _changes(self, event: ev.ToolCallFinished) -> list[tuple[str, str]]:
         diff = (event.details or {}).get("diff")
@@ -225,12 +225,14 @@ class Renderer:
 
     def _request_sent(self, event: ev.RequestSent) -> None:
         self._end_text()
-        self._of_reply = False
+        self._of_reply, self._failed = False, ""
         self._screen.wait("waiting for the model")
 
     def _retry_scheduled(self, event: ev.RetryScheduled) -> None:
-        what = one_line(event.error.message, 300)
-        self._line(f"↻ {event.error.type}: {what} – trying again in {event.wait:.1f} s ({event.attempt})", "yellow")
+        again = f"trying again in {event.wait:.0f} s" if event.wait >= 1 else "trying again"
+        what = "Failed again" if event.error.type == self._failed else one_line(event.error.message, 300)
+        self._failed = event.error.type
+        self._line(f"↻ {what} – {again}{f' (attempt {event.attempt + 1})' if event.attempt > 1 else ''}", "yellow")
         self._screen.wait("waiting to try again")
 
     def _notice(self, event: ev.Notice) -> None:

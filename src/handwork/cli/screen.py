@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from handwork.cli.clean import one_line
+from handwork.cli.columns import wrapped
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 BEAT = 0.1
@@ -35,8 +36,11 @@ class Screen:
         return 100
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Write text and end the line."""
-        self.write(text + "\n", style)
+        """Write text and end the line; where somebody watches, no word is broken at the edge."""
+        self.write(self._in_width(text) + "\n", style)
+
+    def _in_width(self, text: str) -> str:
+        return wrapped(text, self.columns) if self.live else text
 
     def write(self, text: str, style: str = "") -> None:
         """Write text where the last one ended."""
@@ -61,7 +65,7 @@ class Screen:
         self.wait("")
         self._held = []
         try:
-            yield self._draw
+            yield lambda text, style: self._draw(self._in_width(text), style)
         finally:
             held, self._held = self._held, None
             for text, style in held:
@@ -90,7 +94,7 @@ class TerminalScreen(Screen):
 
     @property
     def columns(self) -> int:
-        return max(shutil.get_terminal_size().columns, 20)
+        return columns_of(self._stream)
 
     def wait(self, what: str) -> None:
         if not self._spins or what == self._what or self._held is not None:
@@ -133,6 +137,20 @@ def open_screen(stream: TextIO | None = None, *, spins: bool = True) -> Screen:
     """The screen for a stream, standard error unless given. A spinner needs a running event loop."""
     stream = stream or sys.stderr
     return TerminalScreen(stream, spins=spins) if is_terminal(stream) else Screen(stream)
+
+
+def columns_of(stream: TextIO) -> int:
+    """The width of the terminal behind a stream."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    return max(columns or shutil.get_terminal_size().columns, 20)
+
+
+def in_width(text: str, stream: TextIO) -> str:
+    """The text as it is written to a stream: broken between words if that is a terminal."""
+    return wrapped(text, columns_of(stream)) if is_terminal(stream) else text
 
 
 def is_terminal(stream: TextIO | None) -> bool:

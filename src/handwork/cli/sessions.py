@@ -13,8 +13,9 @@ from pathlib import Path
 
 from handwork import events as ev
 from handwork.cli.clean import clean_for_terminal, one_line
+from handwork.cli.columns import padded, width
 from handwork.cli.render import Renderer
-from handwork.cli.screen import Screen, is_terminal, open_screen
+from handwork.cli.screen import Screen, columns_of, is_terminal, open_screen
 from handwork.cli.workspace import real_folder
 from handwork.config import load_settings
 from handwork.errors import SessionNotFound
@@ -25,6 +26,10 @@ from handwork.store.sqlite import Store
 MANY = 1_000_000
 """All sessions, as the limit of a list."""
 _HEAD = ("ID", "WHEN", "STATUS", "AGENT", "STEPS", "COST", "TITLE")
+_LESS = ("AGENT", "STEPS", "COST", "STATUS")
+"""Cells that are left out first where the terminal is narrow."""
+_TITLE = 24
+"""Columns below which a title says too little."""
 
 
 def print_sessions(config: Path | None, workspace: Path | None, limit: int, as_json: bool) -> None:
@@ -43,12 +48,22 @@ def print_sessions(config: Path | None, workspace: Path | None, limit: int, as_j
             file=sys.stderr,
         )
         return
-    rows = [_HEAD, *map(_row, found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD) - 1)]
-    room = _room(widths)
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True)]
-        print("  ".join((*cells, one_line(row[-1], room))).rstrip())
+    _print_table([_HEAD, *map(_row, found)])
+
+
+def _print_table(rows: list[tuple[str, ...]]) -> None:
+    """On a terminal no line is broken: the title is cut, and where nothing would be left of it, cells that matter less go."""
+    room = columns_of(sys.stdout) if is_terminal(sys.stdout) else 10_000
+    left_out: set[str] = set()
+    for name in ("", *_LESS):
+        left_out.add(name)
+        shown = [[cell for head, cell in zip(_HEAD, row, strict=True) if head not in left_out] for row in rows]
+        widths = [max(map(width, column)) for column in zip(*(row[:-1] for row in shown), strict=True)]
+        if (title := room - sum(widths) - 2 * len(widths)) >= _TITLE:
+            break
+    for row in shown:
+        cells = [padded(cell, columns) for cell, columns in zip(row[:-1], widths, strict=True)]
+        print("  ".join((*cells, one_line(row[-1], max(title, 10)))).rstrip())
 
 
 def _row(info: SessionInfo) -> tuple[str, ...]:
@@ -64,13 +79,6 @@ def _cost(cost: float | None, model: str) -> str:
     if cost == 0 and model.startswith("local:"):
         return "free"
     return f"${cost:.4f}" if 0 < cost < 1 else f"${cost:.2f}"
-
-
-def _room(widths: list[int]) -> int:
-    """Columns left for the title: a terminal's line is never broken, a pipe gets everything."""
-    if not is_terminal(sys.stdout):
-        return 10_000
-    return max(open_screen(sys.stdout, spins=False).columns - sum(widths) - 2 * len(widths), 20)
 
 
 def print_session(config: Path | None, id: str, as_json: bool) -> None:

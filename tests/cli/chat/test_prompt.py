@@ -211,7 +211,7 @@ async def test_a_picture_that_is_none_is_said_before_it_is_sent(workspace: Path)
     async with StrictServer(["Fine."]) as server:
         window = await Window.chat(server, cwd=workspace)
         await window.send("look at @p.png")
-        await window.shows("cannot be used")
+        await window.shows("cannot be used: it is no picture")
         await window.until(lambda: window.prompt == "> look at @p.png")
         assert server.requests == []
         window.type("\x03")

@@ -68,7 +68,7 @@ async def test_a_second_ctrl_c_ends_at_once_and_the_session_can_be_taken_up(work
         children = psutil.Process(window.process.pid).children(recursive=True)
         window.type("\x03\x03")
         assert await window.end() == 130
-        assert "To go on: " in window.text
+        assert "To go on:" in window.text
         assert not psutil.wait_procs(children, timeout=5)[1]
         ended = await handwork("-c", "--base-url", server.url, "--model", "openai:any", "Go on.", cwd=workspace)
     assert (ended.code, ended.out) == (0, "Here again.\n")
@@ -137,7 +137,7 @@ async def test_sigterm_leaves_in_good_order(workspace: Path) -> None:
         await window.shows("bash: begun")
         os.kill(window.process.pid, signal.SIGTERM)
         assert await window.end() == 0
-    assert "To go on: " in window.text
+    assert "To go on:" in window.text
 
 
 async def test_commands_that_must_wait_say_so_and_others_are_done_at_once(workspace: Path) -> None:

@@ -48,7 +48,7 @@ class Command:
 
 
 async def _help(room: Room, _: str) -> None:
-    rows = [f"  {command.usage:<11} {command.meaning}" for command in COMMANDS.values()]
+    rows = [f"  {command.usage:<11}  {command.meaning}" for command in COMMANDS.values()]
     room.screen.line(_HELP.format(commands="\n".join(rows)))
 
 
