@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
+from handwork.cli.coming import check_is_here
+
 _OF_THE_GROUP = ("-h", "--help", "-V", "--version", "--install-completion", "--show-completion")
 _OF_RUN = ("--prompt", "--json", "--quiet", "-q")
 """Options that make a run of what has no task."""
@@ -21,10 +23,11 @@ def route(arguments: list[str], group: Any, *, at_terminal: bool = False) -> lis
     """The arguments with their command in front; without a task that is `chat` for a person at a terminal.
 
     `group` is the program's command group. Raises UsageProblem for a single word that is no command: a mistyped command must
-    never become a task.
+    never become a task; ConfigError for what a later version has.
     """
     commands: dict[str, Any] = group.commands
     found = list(_positionals(arguments, commands["run"]))
+    check_is_here([arguments[place] for place, escaped in found if not escaped], arguments)
     if not found:
         if any(word in arguments for word in _OF_THE_GROUP):
             return arguments
