@@ -18,7 +18,7 @@ from tests.cli.terminal import Terminal
 from tests.support.strict_server import StrictServer, tool
 
 from handwork.cli.demo import try_task
-from handwork.cli.screen import Screen
+from handwork.cli.lines import Screen
 from handwork.config import LLMSettings, Settings
 from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE
 

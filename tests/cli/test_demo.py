@@ -13,8 +13,8 @@ from tests.support.fault_server import error_answer
 from tests.support.strict_server import StrictServer, tool
 
 from handwork.cli.demo import try_task
+from handwork.cli.lines import Screen
 from handwork.cli.program import program
-from handwork.cli.screen import Screen
 from handwork.config import LLMSettings, Settings
 from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE
 

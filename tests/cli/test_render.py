@@ -10,8 +10,8 @@ import pytest
 from handwork import events as ev
 from handwork.cli.calls import arguments_of, exactly, observation_of
 from handwork.cli.columns import width
+from handwork.cli.lines import Screen
 from handwork.cli.render import Renderer
-from handwork.cli.screen import Screen
 from handwork.schema import ErrorInfo, Function, Limits, Message, Plan, PlanStepStatus, ToolCall
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.cli.command import handwork
 from tests.cli.terminal import Terminal
 from tests.support.fault_server import error_answer
@@ -160,3 +161,37 @@ async def test_the_list_of_sessions_stays_inside_the_terminal(workspace: Path) -
         assert len(rows) == 2
         assert max(map(width, rows)) <= columns
         assert "漢字を数え" in rows[1]
+
+
+MARKDOWN = (
+    "# Result\n\nThe **sum** is `4`.\n\n- first\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\n**raw**\n```\nLast *line*"
+)
+
+
+async def test_an_answer_is_drawn_as_markdown_as_in_a_chat(workspace: Path) -> None:
+    async with StrictServer([MARKDOWN, MARKDOWN]) as server:
+        model = ("--base-url", server.url, "--model", "openai:any")
+        for quiet in ((), ("--quiet",)):
+            terminal = await Terminal.run("Add them up", *quiet, *model, cwd=workspace)
+            assert await terminal.end() == 0
+            shown = "Result\n\nThe sum is 4.\n\n• first\n\n╭───┬───╮\n│ a │ b │\n├───┼───┤\n│ 1 │ 2 │\n╰───┴───╯\n\n**raw**\nLast line\n"
+            assert shown in terminal.plain
+            assert terminal.plain.count("Last line") == 1
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+async def test_without_colours_an_answer_stays_as_it_was_written(workspace: Path, environ: dict[str, str]) -> None:
+    async with StrictServer([MARKDOWN, MARKDOWN]) as server:
+        model = ("--base-url", server.url, "--model", "openai:any")
+        for quiet in ((), ("--quiet",)):
+            terminal = await Terminal.run("Add them up", *quiet, *model, cwd=workspace, **environ)
+            assert await terminal.end() == 0
+            assert MARKDOWN in terminal.plain
+
+
+async def test_a_line_that_is_being_written_is_seen_before_it_ends(workspace: Path) -> None:
+    async with StrictServer([{"content": "Half a line"}]) as server:
+        terminal = await Terminal.run("Say it now", "--base-url", server.url, "--model", "openai:any", cwd=workspace)
+        await terminal.expect(" Half a line")
+        assert await terminal.end() == 0
+    assert terminal.plain.count("Half a line") == 1

@@ -46,6 +46,16 @@ def fit(row: str, columns: int) -> str:
     return row
 
 
+def ending(text: str, columns: int) -> str:
+    """The end of a line, of so many columns at most."""
+    taken = 0
+    for place in range(len(text) - 1, -1, -1):
+        taken += _width(text[place])
+        if taken > columns:
+            return text[place + 1 :]
+    return text
+
+
 def padded(text: str, columns: int) -> str:
     """The text with blanks behind it up to so many columns."""
     return text + " " * (columns - width(text))

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from handwork.cli.clean import clean_for_terminal, one_line
-from handwork.cli.screen import Screen, open_screen
+from handwork.cli.lines import Screen
+from handwork.cli.screen import open_screen
 from handwork.cli.workspace import real_folder
 from handwork.config.credentials import provider_key
 from handwork.config.layers import KeyPath, Origin

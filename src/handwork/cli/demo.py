@@ -9,11 +9,12 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from handwork.cli.lines import Screen
 from handwork.cli.models import fetch_with_progress
 from handwork.cli.options import RunOptions
 from handwork.cli.program import program
 from handwork.cli.run import TaskRun
-from handwork.cli.screen import Screen, open_screen
+from handwork.cli.screen import open_screen
 from handwork.config import LLMSettings, Settings, load_settings
 from handwork.config.extras import missing_extra
 from handwork.errors import SandboxMissing, SandboxUnavailable

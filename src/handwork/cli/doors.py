@@ -11,7 +11,8 @@ from typing import TextIO
 
 from handwork.cli.calls import exactly
 from handwork.cli.clean import clean_for_terminal, one_line
-from handwork.cli.screen import Screen, is_terminal
+from handwork.cli.lines import Screen
+from handwork.cli.screen import is_terminal
 from handwork.errors import Waiting
 from handwork.schema import Approval, ApprovalRequest, Question
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from handwork.cli.screen import is_terminal, open_screen
+
 
 class OutputFailed(Exception):
     """Standard output takes nothing more, and not because its reader has gone: the disk behind it is full, say."""
@@ -79,7 +81,12 @@ def _over(kind: type[io.FileIO], stream: io.TextIOWrapper) -> io.TextIOWrapper:
 
 
 def print_answer(text: str) -> None:
-    """The (clean) answer as the last thing on standard output, in whatever encoding that has."""
+    """The (clean) answer as the last thing on standard output, in whatever encoding that has; a terminal draws its Markdown."""
+    if is_terminal(sys.stdout):
+        screen = open_screen(sys.stdout, spins=False)
+        screen.say(text + "\n")
+        screen.said()
+        return
     try:
         encoding = sys.stdout.encoding or "utf-8"
         sys.stdout.flush()

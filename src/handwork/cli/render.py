@@ -10,7 +10,7 @@ from handwork.cli.calls import arguments_of, observation_of
 from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, fold_end, fold_middle, one_line
 from handwork.cli.columns import width
 from handwork.cli.diff import diff_rows
-from handwork.cli.screen import Screen
+from handwork.cli.lines import Screen
 from handwork.schema import Plan, Role
 from handwork.tool.ask_human import AskHuman
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from handwork import events as ev
 from handwork.cli.clean import clean_for_terminal, one_line
 from handwork.cli.columns import padded, width
+from handwork.cli.lines import Screen, columns_of
 from handwork.cli.render import Renderer
-from handwork.cli.screen import Screen, columns_of, is_terminal, open_screen
+from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.workspace import real_folder
 from handwork.config import load_settings
 from handwork.errors import SessionNotFound

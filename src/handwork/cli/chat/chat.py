@@ -18,9 +18,9 @@ from handwork.cli.chat.conversation import Conversation, Doors
 from handwork.cli.chat.mentions import Mentioned, with_files
 from handwork.cli.chat.pasted import mention
 from handwork.cli.chat.shell import interrupted, run_command
+from handwork.cli.lines import Screen
 from handwork.cli.options import RunOptions
 from handwork.cli.render import Renderer
-from handwork.cli.screen import Screen
 from handwork.config import Settings
 from handwork.errors import ConfigError, HandworkError, PictureError
 from handwork.events import Event

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from handwork.cli.chat import reports
 from handwork.cli.chat.conversation import Conversation
-from handwork.cli.screen import Screen
+from handwork.cli.lines import Screen
 from handwork.errors import ConfigError
 
 LEAVING = frozenset({"/quit", "/exit", "/q", "quit", "exit", "q"})

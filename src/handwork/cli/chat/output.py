@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import sys
 from typing import TextIO
 
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output.vt100 import Vt100_Output
+
+from handwork.cli.lines import knows_marks
 
 _PLAIN = str.maketrans("▸⎿│▎•·…✗✓↻↳→←–—⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏╭╮╰╯├┤┬┴┼─", ">L||*-.x+~>><--|/-\\|/-\\|/+++++++++-")
 """Our own marks where the terminal's encoding has none of them."""
@@ -31,14 +32,6 @@ class Output(Vt100_Output):
     def flush(self) -> None:
         if not self.held:
             super().flush()
-
-
-def knows_marks(stream: TextIO) -> bool:
-    """Whether the stream's encoding has the marks and frames that we draw."""
-    try:
-        return codecs.lookup(stream.encoding or "ascii").name.startswith("utf")
-    except LookupError:
-        return False
 
 
 def _size(stream: TextIO) -> Size:

@@ -13,8 +13,9 @@ from handwork.cli.chat.chat import Chat
 from handwork.cli.chat.commands import LEAVING
 from handwork.cli.chat.desk import settings_of
 from handwork.cli.doors import TerminalDoors
+from handwork.cli.lines import Screen
 from handwork.cli.options import RunOptions
-from handwork.cli.screen import Screen, open_screen
+from handwork.cli.screen import open_screen
 from handwork.errors import Waiting
 
 _PATIENCE = 1.0

@@ -12,7 +12,7 @@ from handwork.cli.chat.costs import Costs, Spent
 from handwork.cli.chat.status import dollars
 from handwork.cli.chat.undo import Undone
 from handwork.cli.clean import clean_for_terminal, one_line
-from handwork.cli.screen import Screen
+from handwork.cli.lines import Screen
 from handwork.schema import Request, Usage
 
 _MARKS = {"completed": "[✓]", "in_progress": "[→]", "blocked": "[!]"}

@@ -12,10 +12,10 @@ from prompt_toolkit.utils import get_cwidth
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from handwork.cli.chat.markdown import Markdown
 from handwork.cli.chat.output import Output
 from handwork.cli.clean import one_line
-from handwork.cli.screen import BEAT, FRAMES, Screen
+from handwork.cli.lines import BEAT, FRAMES, Screen
+from handwork.cli.markdown import Markdown
 
 
 class Scroll(Screen):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handwork.cli.clean import StreamCleaner
-from handwork.cli.screen import Screen
+from handwork.cli.lines import Screen
 from handwork.session import Session
 from handwork.tool.shell import Outcome, Shell
 

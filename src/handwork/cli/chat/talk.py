@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from handwork.cli import outcome
 from handwork.cli.clean import clean_for_terminal, fold, fold_end
-from handwork.cli.screen import Screen
+from handwork.cli.lines import Screen
 from handwork.schema import Message, Role, RunResult, Status
 
 _SENT, _EARLIER = 40, 12

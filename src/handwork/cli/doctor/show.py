@@ -10,7 +10,7 @@ from itertools import groupby
 
 from handwork.cli.clean import clean_for_terminal
 from handwork.cli.doctor.finding import Finding
-from handwork.cli.screen import Screen
+from handwork.cli.lines import Screen
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "bold red")}
 _WIDEST = 110

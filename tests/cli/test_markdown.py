@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from handwork.cli.chat.inline import inline
-from handwork.cli.chat.markdown import Markdown
+from handwork.cli.inline import inline
+from handwork.cli.markdown import Markdown
 
 
 def drawn(text: str, columns: int = 80) -> str:

@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from handwork.cli.chat.inline import inline
+from handwork.cli.inline import inline
 
 _FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})[ \t]*([^`]*)\Z")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*\Z")
