@@ -198,7 +198,9 @@ async def test_a_key_that_was_broken_into_lines_is_one(home: Path, workspace: Pa
 
 
 @pytest.mark.parametrize("depth", range(4))
-@pytest.mark.parametrize(("typed", "code"), [("q\n", 0), ("\x04", 0), ("", 130)], ids=["q", "Ctrl-D", "Ctrl-C"])
+@pytest.mark.parametrize(
+    ("typed", "code"), [("q\n", 0), ("\x1b", 0), ("\x04", 0), ("", 130)], ids=["q", "Esc", "Ctrl-D", "Ctrl-C"]
+)
 async def test_it_can_be_left_at_any_point_with_nothing_half_stored(
     home: Path, workspace: Path, openai: Provider, depth: int, typed: str, code: int
 ) -> None:
@@ -210,6 +212,17 @@ async def test_it_can_be_left_at_any_point_with_nothing_half_stored(
     assert "Left; nothing was changed" in terminal.plain
     assert "Traceback" not in terminal.plain
     assert kept(home) == []
+
+
+async def test_a_key_that_begins_as_esc_does_is_none(workspace: Path) -> None:
+    terminal = await begin(workspace)
+    terminal.type("\x1b[D")
+    await say(terminal, "2", "Install one")
+    await terminal.expect(MENU)
+    terminal.type("\x1b[D")
+    await terminal.expect("^[[D" + "\b \b" * 4)  # and nothing of it is left to be seen
+    leave(terminal, "\x1b")
+    assert await terminal.end() == 0
 
 
 async def test_it_can_be_left_while_the_provider_is_silent(home: Path, workspace: Path) -> None:
@@ -394,13 +407,21 @@ async def test_at_a_terminal_a_run_offers_setup_and_then_does_the_task(
     assert "Say it." in json.dumps(openai.requests[-1].json)
 
 
-@pytest.mark.parametrize("answer", ["n\n", "q\n", "\x04"])
+@pytest.mark.parametrize("answer", ["n\n", "q\n", "\x1b", "\x04"])
 async def test_whoever_declines_is_told_the_ways_on(workspace: Path, answer: str) -> None:
     terminal = await begin(workspace, "run", "Say it.")
     await terminal.expect("Set one up now? [Y/n]")
     terminal.type(answer)
     assert await terminal.end() == 2
     assert "→ run `handwork setup`" in terminal.plain
+
+
+async def test_ctrl_c_at_the_offer_ends_its_line(workspace: Path) -> None:
+    terminal = await begin(workspace, "run", "Say it.")
+    await terminal.expect("Set one up now? [Y/n] ")
+    leave(terminal, "")
+    assert await terminal.end() == 130
+    assert terminal.plain.endswith("[Y/n] \n")
 
 
 async def test_a_named_model_without_a_key_is_named_in_the_offer(workspace: Path) -> None:

@@ -48,6 +48,9 @@ def offer_setup(settings: Settings, error: NoModelError, config: Path | None = N
             return False
     except Left:
         return False
+    except KeyboardInterrupt:
+        talk.screen.line()
+        raise
     setup = Setup(config, talk, by_itself=False)
     return setup.run() == 0 and setup.done
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import select
+import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,15 +13,18 @@ from getpass import getpass
 from typing import TextIO
 
 from handwork.cli.clean import clean_for_terminal
-from handwork.cli.screen import Screen
+from handwork.cli.lines import Screen
 
 _LEAVE = {"q", "quit", "exit", ":q"}
 _PASTING = 0.05
-"""Seconds within which the next line of a pasted text follows."""
+"""Seconds within which the next line of a pasted text follows, or the rest of a key that begins as Esc does."""
+_ESC = "\x1b"
+_OTHER_KEY = re.compile(r"\[[0-?]*[@-~]|O?.", re.DOTALL)
+"""What follows Esc in what another key sends."""
 
 
 class Left(Exception):
-    """Whoever was asked has left: q, Ctrl-D."""
+    """Whoever was asked has left: q, Esc, Ctrl-D."""
 
 
 class Talk:
@@ -45,17 +50,18 @@ class Talk:
 
     def ask(self, prompt: str) -> str:
         """One line, without the spaces around it; '' for an empty one. Raises Left."""
-        self.screen.write(clean_for_terminal(prompt), "bold")
-        return self._answer(self._line())
+        with self._keys():
+            self.screen.write(clean_for_terminal(prompt), "bold")
+            return self._answer(self._line())
 
     def secret(self, prompt: str) -> str:
         """What is typed or pasted is not shown; the lines of one paste are one answer. Raises Left."""
         if os.name != "posix":
             self.screen.write(prompt, "bold")
             return self._answer(getpass(""))
-        with self._unseen():
+        with self._keys(seen=False):
             self.screen.write(prompt, "bold")
-            text = self._line()
+            text = self._line(seen=False)
             while select.select([self._source], [], [], _PASTING)[0] and (more := self._read()):
                 text += more
         self.screen.line()
@@ -87,28 +93,56 @@ class Talk:
             raise Left
         return text
 
-    def _line(self) -> str:
+    def _line(self, *, seen: bool = True) -> str:
         text = self._read()
         while text and not text.endswith("\n"):
+            if text.endswith(_ESC):
+                rest = self._rest_of_key()
+                typed = _OTHER_KEY.sub("", rest, count=1)
+                if seen and not typed:  # what is shown of the key is taken away
+                    print("\b \b" * len(f"^[{rest}"), end="", file=sys.stderr, flush=True)
+                text = text.removesuffix(_ESC) + typed if rest else ""
+                if typed or not rest:
+                    continue
             text += self._read() or "\n"
         if not text:
             self.screen.line()
             raise Left
         return text
 
-    def _read(self) -> str:
-        return os.read(self._source.fileno(), 65536).decode(errors="replace")
-
-    @contextmanager
-    def _unseen(self) -> Iterator[None]:
-        """The terminal shows nothing of what is typed."""
+    def _rest_of_key(self) -> str:
+        """What an arrow or another such key sends after its Esc, with what was typed since; '' if it was Esc itself."""
         import termios
 
         descriptor = self._source.fileno()
         before = termios.tcgetattr(descriptor)
-        hidden = [*before]
-        hidden[3] &= ~termios.ECHO
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, hidden)
+        at_once = [*before]
+        at_once[3] &= ~termios.ICANON
+        termios.tcsetattr(descriptor, termios.TCSANOW, at_once)
+        try:
+            return self._read() if select.select([self._source], [], [], _PASTING)[0] else ""
+        finally:
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+    def _read(self) -> str:
+        return os.read(self._source.fileno(), 65536).decode(errors="replace")
+
+    @contextmanager
+    def _keys(self, *, seen: bool = True) -> Iterator[None]:
+        """Esc ends a line as Enter does; without `seen` the terminal shows nothing of what is typed."""
+        if os.name != "posix":
+            yield
+            return
+        import termios
+
+        descriptor = self._source.fileno()
+        before = termios.tcgetattr(descriptor)
+        asked = [*before]
+        asked[6] = [*before[6]]
+        asked[6][termios.VEOL] = _ESC.encode()
+        if not seen:
+            asked[3] &= ~termios.ECHO
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, asked)
         try:
             yield
         finally:
