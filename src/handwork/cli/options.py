@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from handwork.cli.program import program
+from handwork.cli.stdin import input_beside_a_task, task_with, whole_input
 from handwork.cli.workspace import real_folder
 from handwork.config import Settings, load_settings
 from handwork.errors import ConfigError, PictureError
 from handwork.schema import Budget, Image, Mode
 from handwork.tool.pictures import picture_of_file
+
+_EMPTY = "Empty prompt provided."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +43,6 @@ class RunOptions:
     quiet: bool = False
     json: bool = False
     config: Path | None = None
-
-    @property
-    def request_given(self) -> bool:
-        """Whether the task was typed, so that standard input is not asked for it."""
-        return self.task is not None or self.prompt is not None
 
     def images(self) -> tuple[Image, ...]:
         """The pictures of --image, ready to be sent. Raises ConfigError for one that cannot be."""
@@ -92,23 +91,32 @@ class RunOptions:
         return {name: shlex.quote(value) for name, value in given.items() if value} | flags
 
     def request(self) -> str | None:
-        """The task: TASK, --prompt, or what comes through a pipe. None: none, and an earlier session may go on without one.
+        """The task: TASK or --prompt, with what comes through a pipe beside it, or the pipe's text itself. None: none, and an
+        earlier session may go on without one.
 
-        Raises ConfigError with `Empty prompt provided.` for an empty one.
+        Raises ConfigError with `Empty prompt provided.` for an empty one, and NothingCame if the pipe beside it stays empty.
         """
+        if (typed := self.typed) is not None:
+            return task_with(typed, input_beside_a_task())
+        resumes = self.go_on or self.session is not None
+        if sys.stdin is not None and not sys.stdin.isatty():
+            text = whole_input()
+            if text.strip():
+                return text
+        if resumes:
+            return None
+        if sys.stdin is not None and sys.stdin.isatty():
+            raise ConfigError("What is to be done?", hint=f'give a task: {program()} run "TASK"')
+        raise ConfigError(_EMPTY, hint=f'give a task: {program()} run "TASK", or put one into standard input')
+
+    @property
+    def typed(self) -> str | None:
+        """TASK or --prompt. Raises ConfigError for both, and for an empty one."""
         if self.task is not None and self.prompt is not None:
             raise ConfigError("TASK and --prompt are the same: give one of them")
         text = self.task if self.task is not None else self.prompt
-        resumes = self.go_on or self.session is not None
-        if text is None:
-            if sys.stdin is not None and not sys.stdin.isatty():
-                text = sys.stdin.buffer.read().decode("utf-8-sig", "replace")
-            elif not resumes:
-                raise ConfigError('What is to be done? Give a task: handwork run "TASK"')
-            if resumes and not (text or "").strip():
-                return None
-        if not (text or "").strip():
-            raise ConfigError("Empty prompt provided.")
+        if text is not None and not text.strip():
+            raise ConfigError(_EMPTY, hint="say in the task what is to be done")
         return text
 
 

@@ -19,7 +19,7 @@ from handwork.cli.output import print_answer
 from handwork.cli.place import place
 from handwork.cli.render import Renderer
 from handwork.cli.screen import is_terminal, open_screen
-from handwork.cli.stdin import input_waits
+from handwork.cli.stdin import PATIENCE, NothingCame
 from handwork.cli.workspace import make_folder
 from handwork.config import Settings
 from handwork.errors import ConfigError, NoModelError
@@ -30,8 +30,9 @@ from handwork.session import Session
 
 _PATIENCE = 1.0
 """Seconds that a reader of --json has to take the last lines after Ctrl-C."""
-_INPUT_LEFT = (
-    "Standard input is not read, since a task is given. Put what it holds into a file, or give the task through it."
+_NO_INPUT = (
+    f"Standard input is open, and nothing came for {PATIENCE:.0f} seconds: the task goes without it. "
+    "Where none is meant, < /dev/null says so at once."
 )
 
 
@@ -42,22 +43,32 @@ def run_task(options: RunOptions) -> int:
             "--session and --continue exclude each other: the first names a session, the second takes the last"
         )
     settings = options.settings()
-    request, images = options.request(), options.images()
+    images = options.images()
+    try:
+        request, notices = options.request(), list[tuple[str, str]]()
+    except NothingCame:
+        request, notices = options.typed, [("warning", _NO_INPUT)]
     if images and request is None:
         raise ConfigError("--image belongs to a task", hint="say in words what is to be done with it")
     try:
-        return _run(options, settings, request, images)
+        return _run(options, settings, request, images, notices)
     except NoModelError as error:
         from handwork.cli.setup import offer_setup  # who has a model does not wait for it
 
         if options.json or not offer_setup(settings, error, options.config):
             raise
-    return _run(options, options.settings(), request, images)
+    return _run(options, options.settings(), request, images, notices)
 
 
-def _run(options: RunOptions, settings: Settings, request: str | None, images: Sequence[Image]) -> int:
+def _run(
+    options: RunOptions,
+    settings: Settings,
+    request: str | None,
+    images: Sequence[Image],
+    notices: Sequence[tuple[str, str]],
+) -> int:
     try:
-        return asyncio.run(TaskRun(options, settings, request, options.again(), images).run())
+        return asyncio.run(TaskRun(options, settings, request, options.again(), images, notices).run())
     except asyncio.CancelledError:
         return 130
 
@@ -75,13 +86,14 @@ class TaskRun:
         request: str | None,
         again: Mapping[str, str] | None = None,
         images: Sequence[Image] = (),
+        notices: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.options, self.settings, self.request, self._again = options, settings, request, again
         self._images = images
         self.screen = open_screen()
         self.renderer = None if options.json or options.quiet else Renderer(self.screen)
         self.steps = 0
-        self._notices: list[tuple[str, str]] = [("info", text) for text in settings.notices]
+        self._notices: list[tuple[str, str]] = [*notices, *(("info", text) for text in settings.notices)]
         self._llm: LLM | None = None
 
     async def run(self) -> int:
@@ -108,8 +120,6 @@ class TaskRun:
         async with self._open_session(lines) as session:
             self._check_rest(session)
             agent = agent_class(session=session, settings=self.settings, llm=llm, **agent_fields(self.settings))
-            if self.options.request_given and input_waits():
-                self._notices.append(("warning", _INPUT_LEFT))
             for level, text in self._notices:
                 session.notify(level, text)
             interrupts.kill = session.close
