@@ -210,7 +210,7 @@ class Session:
         """One run at a time has the conversation; raises SessionBusy for a second. Closing the session sets `stop` and waits."""
         if self._runs is not None:
             raise SessionBusy(
-                f"Session {self.id}: another run of it goes on in this program; give each agent its own session"
+                f"Session {self.id}: another run of it goes on in this program", hint="give each agent its own session"
             )
         self._runs, self._run_over = stop, asyncio.Event()
         try:

@@ -119,6 +119,27 @@ async def test_a_full_disk_behind_standard_output_is_said(workspace: Path) -> No
     assert "Traceback" not in ended.err
 
 
+async def test_a_disk_that_filled_up_since_the_store_was_made_is_said_to_be_full(
+    workspace: Path, tmp_path: Path
+) -> None:
+    """There SQLite says `disk I/O error`: its shared memory finds no room."""
+    if not _can_mount():
+        pytest.skip("no file system can be mounted here")
+    make = "import pathlib, sys; from handwork.store.sqlite import Store; Store.open(pathlib.Path(sys.argv[1])).close()"
+    script = (
+        'mount -t tmpfs -o size=400k none "$HANDWORK_HOME" && "$0" -c "$1" "$HANDWORK_HOME/store.db" && shift && '
+        '{ cat /dev/zero >"$HANDWORK_HOME/fill" 2>/dev/null; exec "$@"; }'
+    )
+    arguments = [sys.executable, make, *COMMAND, "sessions", "list"]
+    environ = dict(os.environ) | {"HANDWORK_HOME": str(tmp_path)}
+    _check(
+        await _run(["unshare", "-rm", "sh", "-c", script, *arguments], workspace, environ),
+        1,
+        "No space left on device",
+        "the disk (or the quota) is full: free some space",
+    )
+
+
 def _check(ended: Ended, code: int, what: str, do: str) -> None:
     assert ended.code == code, ended.err
     assert ended.out == ""

@@ -7,12 +7,14 @@ import math
 import os
 import re
 import stat
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from handwork.errors import ConfigError, JournalError, SessionBusy, SessionNotFound
 from handwork.schema import Status
+from handwork.store.facts import since
 from handwork.store.sqlite import Store
 from tests.store.samples import begin, finished, notice, started, step, usage
 
@@ -58,11 +60,32 @@ async def test_an_id_that_cannot_name_a_folder_is_refused(store: Store, name: st
 
 async def test_the_second_writer_in_one_process_is_told_who_holds_the_session(store: Store) -> None:
     journal = begin(store, "mine")
-    with pytest.raises(SessionBusy, match=rf"this process \(pid {os.getpid()} on .+ since {journal.since}"):
+    with pytest.raises(SessionBusy, match=rf"this process \(pid {os.getpid()} on .+\), since \d\d:\d\d \(") as busy:
         begin(store, "mine")
+    assert busy.value.hint.startswith("end it there first")
     begin(store, "other")
     journal.close()
     begin(store, "mine")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ago"),
+    [
+        (59, "less than a minute"),
+        (60, "1 minute"),
+        (3_599, "59 minutes"),
+        (7_300, "2 hours"),
+        (3 * 86_400 + 5, "3 days"),
+    ],
+)
+def test_since_when_is_said_in_the_words_of_people(seconds: int, ago: str) -> None:
+    at = datetime(2026, 11, 30, 12).astimezone()
+    moment = at - timedelta(seconds=seconds)
+    told = since(moment.isoformat(), at)
+    assert told.startswith(f"since {moment.astimezone():%H:%M} (" if seconds < 86_400 else "since 2026-11-27 ")
+    assert told.endswith(f" ({ago} ago)")
+    assert since((at + timedelta(hours=1)).isoformat(), at).endswith(":00")  # the other's clock goes before
+    assert since("nonsense") == "since a time that is not known"
 
 
 async def test_two_stores_of_one_process_exclude_each_other(path: Path, store: Store) -> None:

@@ -101,3 +101,22 @@ def _title(request: str) -> str:
 def now() -> str:
     """This moment as events write it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def since(ts: str | None, at: datetime | None = None) -> str:
+    """`since 14:02 (3 minutes ago)` of a moment of UTC, for people of this time zone. `at` is now."""
+    at = at or datetime.now(UTC)
+    try:
+        moment = datetime.fromisoformat(ts or "").astimezone()
+    except ValueError:
+        return "since a time that is not known"
+    seconds = (at - moment).total_seconds()
+    clock = f"{moment:%H:%M}" if moment.date() == at.astimezone().date() else f"{moment:%Y-%m-%d %H:%M}"
+    return f"since {clock}{f' ({_ago(seconds)} ago)' if seconds >= 0 else ''}"
+
+
+def _ago(seconds: float) -> str:
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if count := int(seconds // size):
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return "less than a minute"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 from handwork.errors import JournalCorrupt, JournalError, StoreUnusable
@@ -18,6 +20,8 @@ _HINTS = {
     sqlite3.SQLITE_BUSY: "another process keeps it locked: close that process, or try again",
     sqlite3.SQLITE_CONSTRAINT: "something else wrote these rows already: open the session anew",
 }
+_LITTLE = 256 * 1024
+"""Bytes of free space below which an error of the disk means that it is full: SQLite does not say so of its shared memory."""
 _LASTING = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EFBIG)
 
@@ -37,9 +41,18 @@ def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
     code = primary_code(error)
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return corrupt(path, str(error))
+    if code == sqlite3.SQLITE_IOERR and _is_full(path):
+        return JournalError(f"The store {path} failed ({os.strerror(errno.ENOSPC)})", hint=_FULL)
     hint = _HINTS.get(code, "check the disk and the file, then try again")
     kind = StoreLocked if code == sqlite3.SQLITE_BUSY else StoreUnusable if code in _LASTING else JournalError
     return kind(f"The store {path} failed ({error})", hint=hint)
+
+
+def _is_full(path: Path) -> bool:
+    with suppress(OSError):
+        disk = os.statvfs(path.parent)
+        return disk.f_bavail * disk.f_frsize < _LITTLE
+    return False
 
 
 def corrupt(path: Path, why: str) -> JournalCorrupt:

@@ -65,7 +65,7 @@ def replace(path: Path, locks: LockFile) -> str:
 
 def _alone(path: Path, locks: LockFile) -> None:
     if not locks.use(alone=True):
-        raise SessionBusy(f"The damaged store {path} is still open elsewhere: close every other Handwork first")
+        raise SessionBusy(f"The damaged store {path} is still open elsewhere", hint="close every other Handwork first")
 
 
 def _stamp() -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from handwork.store.facts import SessionInfo, now
+from handwork.store.facts import SessionInfo, now, since
 from handwork.store.journal import Journal
 
 Row: TypeAlias = tuple[Any, ...]
@@ -78,7 +78,7 @@ class SessionRow:
         """Who wrote last, if they can be the one who holds the session now; else ''."""
         if not self.pid or (self.host == socket.gethostname() and not _lives(self.pid)):
             return ""
-        return f"process {self.pid} on {self.host} since {self.since}"
+        return f"process {self.pid} on {self.host}, {since(self.since)}"
 
 
 def write(connection: sqlite3.Connection, journals: Sequence[Journal], blobs: Mapping[str, bytes]) -> list[int]:

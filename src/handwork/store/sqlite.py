@@ -18,7 +18,7 @@ from handwork.schema import Notify
 from handwork.store import connection as opening
 from handwork.store import recovery, rows
 from handwork.store.encode import MAX_ROW
-from handwork.store.facts import Facts, SessionInfo
+from handwork.store.facts import Facts, SessionInfo, since
 from handwork.store.faults import StoreLocked, corrupt, journal_error
 from handwork.store.gate import Gate
 from handwork.store.ids import check_id, new_id
@@ -198,11 +198,14 @@ class Store:
 
     def _busy(self, session_id: str) -> SessionBusy:
         if mine := self._journals.get(session_id):
-            who = f"this process (pid {os.getpid()} on {socket.gethostname()}) since {mine.since}"
+            who = f"this process (pid {os.getpid()} on {socket.gethostname()}), {since(mine.since)}"
         else:
             row = self._row(session_id)
             who = (row.writer() if row else "") or "another process"
-        return SessionBusy(f"Session {session_id} is in use by {who}: end it there first, or begin another session")
+        return SessionBusy(
+            f"Session {session_id} is in use by {who}",
+            hint="end it there first, or begin another session without --session and -c",
+        )
 
     # ---- events and pictures
 
