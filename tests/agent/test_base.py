@@ -10,6 +10,7 @@ import pytest
 
 from handwork.agent.base import BaseAgent
 from handwork.agent.react import ReActAgent
+from handwork.agent.toolcall import ToolCallAgent
 from handwork.config import Settings
 from handwork.errors import HandworkError, Waiting
 from handwork.schema import AgentState, Budget, Memory, Message, Role, Status
@@ -111,6 +112,13 @@ def test_an_agent_without_its_abstract_methods_cannot_be_made(cls: type[BaseAgen
 def test_an_unknown_field_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(TypeError, match="max_step.*max_steps"):
         Counting(max_step=3)
+
+
+def test_a_word_that_ends_some_fields_names_are_those() -> None:
+    with pytest.raises(TypeError, match="has no field 'tools': did you mean 'available_tools'\\?"):
+        ToolCallAgent(tools=[])
+    with pytest.raises(TypeError, match="did you mean 'next_step_prompt' or 'system_prompt'"):
+        Counting(prompt="x")
 
 
 def test_two_agents_share_no_memory() -> None:
@@ -265,7 +273,7 @@ async def test_a_step_that_ignores_cancelling_is_left_behind_with_a_notice(setti
     await entered.wait()
     agent.cancel()
     assert (await run).status is Status.CANCELLED
-    assert any("left behind" in event.text for event in seen.of("notice"))
+    assert any("did not stop within 1.5 seconds" in event.text for event in seen.of("notice"))
     leave.set()
 
 

@@ -27,8 +27,12 @@ def construct(instance: object, given: dict[str, Any]) -> None:
     names = fields_of(cls)
     if unknown := given.keys() - names:
         name = min(unknown)
-        near = get_close_matches(name, names, 1)
-        hint = f": did you mean {near[0]!r}?" if near else f"; the fields are {', '.join(sorted(names))}"
+        near = _nearest(name, names)
+        hint = (
+            f": did you mean {' or '.join(map(repr, near))}?"
+            if near
+            else f"; the fields are {', '.join(sorted(names))}"
+        )
         raise TypeError(f"{cls.__name__}() has no field {name!r}{hint}")
     memo: dict[int, Any] = {}
     for name in names - given.keys():
@@ -37,6 +41,11 @@ def construct(instance: object, given: dict[str, Any]) -> None:
             setattr(instance, name, own)
     for name, value in given.items():
         setattr(instance, name, value)
+
+
+def _nearest(name: str, names: frozenset[str]) -> list[str]:
+    """The fields that may be meant: those that end with this word (`tools`: available_tools), else the nearest spelling."""
+    return sorted(each for each in names if each.endswith(f"_{name}")) or get_close_matches(name, names, 1)
 
 
 @lru_cache(maxsize=512)
