@@ -30,7 +30,10 @@ async def test_where_all_is_well_it_says_so_and_ends_with_0(workspace: Path) -> 
     for line in ("a command ran in the sandbox", "the Python kernel answered", f"workspace {workspace}", "none yet"):
         assert line in ended.out
     assert "✗" not in ended.out
-    assert ended.out.splitlines()[-1].endswith(" 0 problems")
+    *_, verdict, count = ended.out.splitlines()
+    assert count.endswith(" 0 problems")
+    assert verdict == "Nothing essential fails, but nothing can run before there is a model: `handwork setup`."
+    assert not [line for line in ended.out.splitlines() if "✓" in line and "not installed" in line]
     assert _held(workspace) == []
 
 
@@ -40,7 +43,7 @@ async def test_json_is_one_object_and_nothing_else(workspace: Path) -> None:
     assert found["ok"] is True
     assert (ended.code, ended.err, ended.out.count("\n")) == (0, "", 1)
     assert all(set(each) == {"id", "group", "status", "text", "fix", "essential"} for each in found["findings"])
-    assert {each["status"] for each in found["findings"]} <= {"ok", "warning", "problem"}
+    assert {each["status"] for each in found["findings"]} <= {"ok", "note", "warning", "problem"}
     groups = [each["group"] for each in found["findings"]]
     assert {"Python", "Tools", "Model", "Keys", "Model servers", "Network", "Folders", "Disk", "Store"} <= set(groups)
 

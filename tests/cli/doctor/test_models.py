@@ -31,6 +31,9 @@ async def _keys(ground: Ground) -> dict[str, Finding]:
     return _by_id(await models.keys(ground))
 
 
+_OTHER_MODEL = '[llm]\nmodel = "local:another-is-in-use"\n'
+
+
 @contextmanager
 def _nobody_listens() -> Iterator[dict[str, str]]:
     """Variables that send the look for local servers to ports on which nobody is."""
@@ -79,12 +82,21 @@ async def test_without_online_nothing_is_sent_and_with_it_each_key_gets_one_smal
         offline = await _keys(ground(**environ))
         assert server.server.connections == 0
         assert "--online" in offline["keys.untested"].text
-        online = await _keys(ground(online=True, **environ))
+        online = await _keys(ground(online=True, config=_OTHER_MODEL, **environ))
         assert [each.status for each in online.values()] == ["ok", "ok"]
         (request,) = server.requests
     assert request.get("max_completion_tokens", request.get("max_tokens")) <= 64
     assert not request.get("tools")
     assert KEY not in f"{offline}{online}"
+
+
+async def test_the_model_in_use_is_asked_once_whatever_leads_to_it(ground: MakeGround) -> None:
+    async with StrictServer(lambda request: "ready") as server:
+        its = ground(online=True, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url)
+        its.settings.keys.set("openai", KEY, base_url=server.url)
+        found = [*(await models.model(its)), *(await models.keys(its))]
+        assert len(server.requests) == 1
+    assert [each.id for each in found] == ["model", "model.answers", "keys.openai", "keys.stored.openai"]
 
 
 async def test_a_remote_server_that_a_variable_names_is_not_asked_without_online(
@@ -118,7 +130,8 @@ async def test_a_key_that_is_refused_is_told_with_what_to_do(
     status: int, message: str, found_status: str, words: str, ground: MakeGround
 ) -> None:
     async with FaultServer(lambda received: error_answer(status, message)) as server:
-        found = await _keys(ground(online=True, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url))
+        environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+        found = await _keys(ground(online=True, config=_OTHER_MODEL, **environ))
         assert len(server.requests) == 1
     tested = next(each for id, each in found.items() if id.startswith("keys.openai:"))
     assert tested.status == found_status
@@ -172,7 +185,7 @@ def _answers(models: list[str], status: int = 200) -> Any:
         (["qwen3:8b", "nomic-embed-text"], 200, "ok", "with 2 models, such as qwen3:8b"),
         ([], 200, "warning", "has no model"),
         ([], 401, "warning", "wants a key"),
-        ([], 404, "ok", "no model server"),
+        ([], 404, "note", "no model server"),
     ],
 )
 async def test_local_servers_are_found(

@@ -10,7 +10,8 @@ from typing import Literal
 from handwork.config import Settings
 from handwork.tool.threads import run_in_thread
 
-Status = Literal["ok", "warning", "problem"]
+Status = Literal["ok", "note", "warning", "problem"]
+"""A `note` is neither good nor bad: what could be there and need not."""
 
 
 @dataclass(frozen=True, slots=True)

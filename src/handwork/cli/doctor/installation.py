@@ -106,8 +106,16 @@ def _extras(needed: list[Requirement]) -> Iterator[Finding]:
     if there:
         yield Finding("handwork.extras", _GROUP, "ok", f"extras: {there}")
     if lacking:
-        text = f"extras that are not installed: {', '.join(lacking)}; to get one: {way_to_get(lacking[0])}"
-        yield Finding("handwork.extras.missing", _GROUP, "ok", text)
+        text = f"extras that are not installed: {', '.join(lacking)}; {_way_to(lacking[0])}"
+        yield Finding("handwork.extras.missing", _GROUP, "note", text)
+
+
+def _way_to(extra: str) -> str:
+    """How any extra is got; where that takes its packages by name, how this one is."""
+    way = way_to_get(extra)
+    if f"[{extra}]" in way:
+        return f"to get one: {way.replace(f'[{extra}]', '[NAME]')}"
+    return f"to get {extra}: {way}"
 
 
 def requirements() -> list[Requirement]:

@@ -77,8 +77,10 @@ def programs(_ground: Ground) -> Iterator[Finding]:
     """What is used if it is there."""
     for name, use in (("git", "the agent works with your repositories"), ("rg", "the agent searches faster")):
         found = shutil.which(name)
-        text = f"{name}: {found}" if found else f"{name} is not installed; with it, {use}"
-        yield Finding(f"programs.{name}", "Machine", "ok", text)
+        if found:
+            yield Finding(f"programs.{name}", "Machine", "ok", f"{name}: {found}")
+        else:
+            yield Finding(f"programs.{name}", "Machine", "note", f"{name} is not installed; with it, {use}")
     if not os.access("/bin/bash", os.X_OK) and shutil.which("bash") is None:
         fix = "install bash with the system's package manager"
         yield Finding("programs.bash", "Machine", "problem", "there is no bash: the bash tool cannot work", fix)

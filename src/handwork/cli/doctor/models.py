@@ -37,11 +37,9 @@ async def model(ground: Ground) -> list[Finding]:
     table = settings.llm["default"]
     if not table.model and table.base_url and not ground.online and not _is_here(table.base_url):
         text = f"the model is chosen by asking the server at {_shown(table.base_url)}, which only --online does"
-        return [Finding("model", _MODEL, "ok", text)]
+        return [Finding("model", _MODEL, "note", text)]
     try:
-        chosen = Candidate(table.model, "configured", table.base_url)
-        if not table.model:
-            chosen = await run_in_thread(choose, settings, table)
+        chosen = await _in_use(settings)
         llm = LLM("default", _with(settings, chosen.over(table)))
         await run_in_thread(lambda: llm.model)
     except NoModelError as error:
@@ -53,6 +51,14 @@ async def model(ground: Ground) -> list[Finding]:
     if ground.online and not chosen.model.startswith("local:"):
         found.append(await _tested("model.answers", _MODEL, settings, chosen, essential=True))
     return found
+
+
+async def _in_use(settings: Settings) -> Candidate:
+    """The model that the next run would use. Raises what `choose` raises."""
+    table = settings.llm["default"]
+    if table.model:
+        return Candidate(table.model, "configured", table.base_url)
+    return await run_in_thread(choose, settings, table)
 
 
 def _settled(chosen: Candidate) -> Iterator[Finding]:
@@ -78,15 +84,22 @@ async def keys(ground: Ground) -> list[Finding]:
     there = [*_in_environment(settings.environ), *await run_in_thread(lambda: list(_stored(settings)))]
     if not there:
         fix = "" if any(table.model for table in settings.llm.values()) else "`handwork setup` stores one"
-        return [Finding("keys", _KEYS, "ok", f"no provider's key is set or stored{f'; {fix}' if fix else ''}")]
+        return [Finding("keys", _KEYS, "note", f"no provider's key is set or stored{f'; {fix}' if fix else ''}")]
     if not ground.online:
         text = "keys are not tried out: `handwork doctor --online` does, with one small request each"
-        return [*there, Finding("keys.untested", _KEYS, "ok", text)]
+        return [*there, Finding("keys.untested", _KEYS, "note", text)]
     candidates = list(environment_candidates(settings))
     with contextlib.suppress(ConfigError):  # which the finding about the stored keys says
         candidates += await run_in_thread(lambda: list(stored_candidates(settings)))
-    tests = (_tested(f"keys.{each.model}", _KEYS, settings, each) for each in dict.fromkeys(candidates))
+    others = {_asked(each): each for each in reversed(candidates)}
+    with contextlib.suppress(HandworkError):
+        others.pop(_asked(await _in_use(settings)), None)  # that one is tried as the model
+    tests = (_tested(f"keys.{each.model}", _KEYS, settings, each) for each in reversed(others.values()))
     return [*there, *await asyncio.gather(*tests)]
+
+
+def _asked(candidate: Candidate) -> tuple[str, str]:
+    return candidate.model, candidate.base_url
 
 
 def _in_environment(environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -169,12 +182,12 @@ def servers(ground: Ground) -> Iterator[Finding]:
                 fix = f"give its key: [llm] base_url and api_key, or `handwork setup` with {where}"
                 yield Finding(id, _SERVERS, "warning", f"a server at {where} wants a key", fix)
             case "other":
-                yield Finding(id, _SERVERS, "ok", f"something at {where} is no model server")
+                yield Finding(id, _SERVERS, "note", f"something at {where} is no model server")
             case "silent":
                 pass
     if silent:
         ports = ", ".join(PROVIDERS[name].title or name for name in LOCAL_SERVERS)
-        yield Finding("servers", _SERVERS, "ok", f"none runs here (looked for {ports})")
+        yield Finding("servers", _SERVERS, "note", f"none runs here (looked for {ports})")
 
 
 def _within_this_machine(ground: Ground) -> Settings:

@@ -20,7 +20,7 @@ def terminal(ground: Ground) -> Iterator[Finding]:
     yield _letters()
     if not is_terminal(sys.stderr) and not is_terminal(sys.stdout):
         yield Finding(
-            "terminal", _GROUP, "ok", "no terminal here: output is plain lines, and questions wait (exit code 5)"
+            "terminal", _GROUP, "note", "no terminal here: output is plain lines, and questions wait (exit code 5)"
         )
         return
     columns, rows = shutil.get_terminal_size()

@@ -12,7 +12,7 @@ from handwork.cli.clean import clean_for_terminal
 from handwork.cli.doctor.finding import Finding
 from handwork.cli.lines import Screen
 
-_MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "bold red")}
+_MARKS = {"ok": ("✓", "green"), "note": ("·", "dim"), "warning": ("!", "yellow"), "problem": ("✗", "bold red")}
 _WIDEST = 110
 
 
@@ -52,11 +52,17 @@ def _wrapped(text: str, columns: int) -> list[str]:
 def _draw_count(findings: Sequence[Finding], screen: Screen) -> None:
     problems = sum(finding.status == "problem" for finding in findings)
     warnings = sum(finding.status == "warning" for finding in findings)
-    good = len(findings) - problems - warnings
+    good = sum(finding.status == "ok" for finding in findings)
+    without_model = any(finding.id == "model" and finding.status == "warning" for finding in findings)
     parts = [f"{good} ok", f"{warnings} warning{'' if warnings == 1 else 's'}"]
     parts.append(f"{problems} problem{'' if problems == 1 else 's'}")
     if not passed(findings):
         verdict, style = "Handwork cannot work here until what is marked ✗ is mended.", "bold red"
+    elif without_model:
+        verdict, style = (
+            "Nothing essential fails, but nothing can run before there is a model: `handwork setup`.",
+            "yellow",
+        )
     elif problems or warnings:
         verdict, style = "Nothing essential fails; look at the lines with an arrow.", "yellow"
     else:
