@@ -43,7 +43,8 @@ async def demo(capsys: pytest.CaptureFixture[str]) -> AsyncIterator[Demo]:
 async def test_an_effect_that_the_host_finds_is_a_success(demo: Demo) -> None:
     assert await demo.run(WRITE, CLAIM) == 0
     assert "is there and holds" in demo.shown.getvalue()
-    assert "Next, with a model for real work" in demo.shown.getvalue()
+    after = demo.shown.getvalue().partition("Next, with a model for real work")[2].splitlines()
+    assert after[1].endswith("handwork setup")
     assert f'\n  {program()} "your task" --model openai:MODEL\n' in demo.shown.getvalue()
 
 

@@ -36,6 +36,8 @@ is there and holds what was asked for. So small a model may fail: it gets up to 
 """
 _NEXT = """
 Next, with a model for real work (see `{program} model list` and `{program} run --help`):
+  {program} setup
+      to paste a key or to choose a server, once; from then on: {program} "your task"
   {program} "your task" --model openai:MODEL
       with the key in OPENAI_API_KEY
   {program} "your task" --model MODEL --base-url URL
