@@ -17,7 +17,11 @@ from handwork.session import Session, uncancelled
 _PAIRED = {ev.ToolCallStarted, ev.ToolCallFinished, ev.StepStarted, ev.StepFinished}
 Level = Literal["info", "warning", "error"]
 _GRACE = 1.5
-"""Seconds that a stopped run's work may take before it is left behind."""
+"""Seconds that a stopped run's work may take before the run ends without it."""
+_ENDED_WITHOUT = (
+    f"A tool did not stop within {_GRACE:g} seconds of being asked to, and the run has ended without it; "
+    "what it runs in the sandbox is killed."
+)
 
 
 class Run:
@@ -104,7 +108,7 @@ class Run:
         task.cancel()
         (_, pending), _ = await uncancelled(asyncio.wait({task}, timeout=_GRACE))
         if pending:
-            self.session.notify("warning", "A tool ignored the request to stop and was left behind.")
+            self.session.notify("warning", _ENDED_WITHOUT)
             task.add_done_callback(_forget)
 
     def _result(self, task: asyncio.Task[None]) -> RunResult:
@@ -162,7 +166,7 @@ class Run:
     def _close_pairs(self) -> None:
         """Close what work that was left behind has open."""
         for id in sorted(self._open_calls):
-            why = "left behind: it did not stop when it was asked to"
+            why = "it did not stop in time when it was asked to; how far it came is not known"
             self.emit(ev.ToolCallFinished(call_id=id, observation=why, is_error=True, ending="interrupted"))
         if self._open_step is not None:
             self.emit(ev.StepFinished(step=self._open_step, result=""))

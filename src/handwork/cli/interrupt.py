@@ -45,7 +45,7 @@ class Interrupts:
             self._ending = asyncio.get_running_loop().create_task(self._end_now())
             return
         self.asked = True
-        self._tell("Stopping … (Ctrl-C again: at once)")
+        self._tell("Stopping … (Ctrl-C again: leave at once)")
         if self.run is not None:
             self.run()
         elif self._main is not None:

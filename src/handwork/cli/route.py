@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
 from handwork.cli.coming import check_is_here
+from handwork.cli.program import program
 
 _OF_THE_GROUP = ("-h", "--help", "-V", "--version", "--install-completion", "--show-completion")
 _OF_RUN = ("--prompt", "--json", "--quiet", "-q")
@@ -63,5 +65,5 @@ def _unknown(word: str, words: int, commands: list[str]) -> str:
     meant = f" Did you mean `handwork {near[0]}`?" if near else f" The commands are {', '.join(commands)}."
     shown = word if len(word) <= 60 else word[:59] + "…"
     if words == 1:
-        return f"{shown!r} is no command.{meant} To give it as a task: handwork run {shown!r}"
-    return f'{shown!r} is no command.{meant} A task is one argument, in quotes: handwork "…"'
+        return f"{shown!r} is no command.{meant}\n→ To give it as a task: {program()} run {shlex.quote(word)}"
+    return f'{shown!r} is no command.{meant}\n→ A task is one argument, in quotes: {program()} "…"'

@@ -25,6 +25,7 @@ from handwork.config import Settings
 from handwork.errors import ConfigError, NoModelError
 from handwork.events import Event, Listener
 from handwork.llm.llm import LLM
+from handwork.sandbox.open import check_workspace
 from handwork.schema import Image, Role, RunResult
 from handwork.session import Session
 
@@ -53,6 +54,7 @@ def run_task(options: RunOptions) -> int:
     try:
         return _run(options, settings, request, images, notices)
     except NoModelError as error:
+        check_workspace(settings.sandbox, options.folder)
         from handwork.cli.setup import offer_setup  # who has a model does not wait for it
 
         if options.json or not offer_setup(settings, error, options.config):

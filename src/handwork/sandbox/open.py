@@ -16,7 +16,7 @@ from handwork.sandbox.bwrap import BwrapSandbox, find_bwrap
 from handwork.sandbox.host import HostSandbox
 from handwork.schema import Notify
 
-__all__ = ["find_bwrap", "open_sandbox", "probe"]
+__all__ = ["check_workspace", "find_bwrap", "open_sandbox", "probe"]
 
 _SYSTEM = (
     "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/nix", "/opt", "/proc", "/root", "/run",
@@ -42,12 +42,17 @@ def open_sandbox(
             )
     if settings.backend == "host":
         return HostSandbox(real, kept, notify, hide=hide)
-    if why := _unfit(real):
+    check_workspace(settings, real)
+    return BwrapSandbox(real, kept, notify, network=settings.network, hide=hide)
+
+
+def check_workspace(settings: SandboxSettings, workspace: Path) -> None:
+    """Raises ConfigError for a folder that must not be shown to a sandbox; any will do on the host."""
+    if settings.backend != "host" and (why := _unfit(workspace)):
         raise ConfigError(
-            f"The workspace {real} cannot be shown to a sandbox: {why}",
+            f"The workspace {workspace} cannot be shown to a sandbox: {why}",
             hint="make a folder for the task and name it with --workspace, or work in one below",
         )
-    return BwrapSandbox(real, kept, notify, network=settings.network, hide=hide)
 
 
 async def probe(settings: SandboxSettings | None = None) -> None:

@@ -59,7 +59,7 @@ async def test_another_model_takes_over_and_a_bad_one_changes_nothing(workspace:
         await window.shows("✗ ")
         await window.until(lambda: window.status.startswith("openai:any"))
         await window.send("/model openai:other")
-        await window.shows("From now on: openai:other")
+        await window.shows(f"From now on: openai:other at {server.url.split('/')[2]}. The conversation is kept.")
         await window.send("second")
         await window.shows("Two.")
         await window.shows("finished", 2)

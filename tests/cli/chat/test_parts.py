@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
@@ -15,7 +16,7 @@ from handwork import events as ev
 from handwork.cli.chat.complete import ChatCompleter
 from handwork.cli.chat.costs import Costs
 from handwork.cli.chat.history import HistoryFile
-from handwork.cli.chat.mentions import with_files
+from handwork.cli.chat.mentions import picture_at, with_files
 from handwork.cli.chat.pasted import Pastes, mention_of_image
 from handwork.cli.chat.status import plan_progress, shortened, status_line
 from handwork.errors import ConfigError
@@ -34,6 +35,10 @@ from handwork.errors import ConfigError
 )
 def test_an_at_sign_that_mentions_no_file_stays_text(tmp_path: Path, text: str) -> None:
     assert with_files(text, tmp_path).text == text
+
+
+def test_words_behind_an_at_sign_that_name_no_file_are_told(tmp_path: Path) -> None:
+    assert with_files("ask @someone, or @@ and @nosuch: me@x.org @", tmp_path).plain == ["someone", "nosuch"]
 
 
 @pytest.mark.parametrize("text", ["@gone.py", "see @src/gone", '@"a b.txt"', "@./x", "of @gone.md, say"])
@@ -165,6 +170,35 @@ def test_paths_are_found_by_their_beginning_else_anywhere_below(tmp_path: Path) 
     assert completed(tmp_path, "a@s") == []
     assert completed(tmp_path, "/p") == ["/plan"]
     assert completed(tmp_path, "x /p") == []
+
+
+def test_pictures_and_folders_are_offered_after_the_command_for_them(tmp_path: Path) -> None:
+    (tmp_path / "shots").mkdir()
+    for name in ("shots/a.png", "my shot.JPG", "notes.txt"):
+        (tmp_path / name).touch()
+    assert completed(tmp_path, "/image ") == ["shots/", '"my shot.JPG"']
+    assert completed(tmp_path, "/image shots/") == ["shots/a.png"]
+    assert completed(tmp_path, '/image "my') == ['"my shot.JPG"']
+    assert completed(tmp_path, "/image notes") == []
+
+
+def test_a_picture_named_by_its_path_must_be_one(tmp_path: Path) -> None:
+    Image.new("RGB", (2, 2)).save(tmp_path / "a b.png")
+    (tmp_path / "text.txt").write_text("x")
+    (tmp_path / "fake.png").write_text("x")
+    (tmp_path / "folder.png").mkdir()
+    for named in ("a b.png", '"a b.png"', "@a b.png", str(tmp_path / "a b.png")):
+        assert picture_at(named, tmp_path).endswith('a b.png"')
+    for named, said in (
+        ("gone.png", "There is no file gone.png"),
+        ("zzz", "There is no file zzz"),
+        ("text.txt", "text.txt is no picture"),
+        ("folder.png", "is no picture"),
+        ("fake.png", "cannot be used"),
+    ):
+        with pytest.raises(ConfigError, match=said) as caught:
+            picture_at(named, tmp_path)
+        assert "leave out the @" not in str(caught.value)
     assert completed(tmp_path, "@gone/x") == []
 
 

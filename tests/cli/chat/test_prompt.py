@@ -154,6 +154,9 @@ async def test_a_dumb_terminal_gets_lines(workspace: Path) -> None:
         await window.send("Do it")
         await window.expect("finished")
         await window.expect("> ")
+        await window.send("/help")
+        await window.expect("Ctrl-C")
+        await window.expect("> ")
         await window.send("And \\")
         await window.send("more")
         await window.expect("finished")
@@ -162,6 +165,38 @@ async def test_a_dumb_terminal_gets_lines(workspace: Path) -> None:
         assert await window.end() == 0
     assert "And \nmore" in words(server)
     assert "\x1b" not in window.seen
+    assert window.seen.count("Do it") == 1
+    assert not {"Esc", "Tab", "Ctrl-V", "Ctrl-R"} & set(window.seen.split())
+
+
+async def test_a_task_given_with_the_command_is_shown_on_a_dumb_terminal_too(workspace: Path) -> None:
+    async with StrictServer(["Done."]) as server:
+        model = ("--base-url", server.url, "--model", "openai:any")
+        window = await Window.run("chat", "Begin with this", *model, cwd=workspace, TERM="dumb")
+        await window.expect("> Begin with this")
+        await window.expect("finished")
+        await window.expect("> ")
+        window.type("\x04")
+        assert await window.end() == 0
+
+
+async def test_a_chat_declares_only_what_it_has(workspace: Path) -> None:
+    ended = await handwork("chat", "--help", cwd=workspace)
+    assert "--model" in ended.out
+    assert not [option for option in ("--json", "--quiet", "--prompt", "standard input") if option in ended.out]
+    window = await Window.run("chat", "--json", cwd=workspace)
+    assert await window.end() == 2
+    assert "No such option: --json" in window.seen
+    assert "Handwork." not in window.seen
+
+
+async def test_a_folder_that_must_not_be_shown_is_said_before_setup_is_offered(workspace: Path) -> None:
+    (workspace / ".ssh").mkdir()
+    for arguments in ((), ("Do this now",)):
+        window = await Window.run(*arguments, cwd=workspace)
+        assert await window.end() == 2
+        assert "it holds .ssh" in window.seen
+        assert "Set one up now?" not in window.seen
 
 
 async def test_ctrl_c_on_a_dumb_terminal_ends_the_run_and_keeps_the_chat(workspace: Path) -> None:

@@ -7,18 +7,17 @@ import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from handwork import events as ev
 from handwork.cli import outcome
 from handwork.cli.chat import talk
 from handwork.cli.chat.busy import Busy
-from handwork.cli.chat.commands import LEAVING, parse
+from handwork.cli.chat.commands import LEAVING, Prompt, parse
 from handwork.cli.chat.conversation import Conversation, Doors
-from handwork.cli.chat.mentions import Mentioned, with_files
-from handwork.cli.chat.pasted import mention
+from handwork.cli.chat.mentions import Mentioned, picture_at, with_files
 from handwork.cli.chat.shell import interrupted, run_command
-from handwork.cli.lines import Screen
+from handwork.cli.clean import one_line
 from handwork.cli.options import RunOptions
 from handwork.cli.render import Renderer
 from handwork.config import Settings
@@ -26,22 +25,10 @@ from handwork.errors import ConfigError, HandworkError, PictureError
 from handwork.events import Event
 from handwork.schema import Role, RunResult, Status, scrub
 
+_NAMED = 3
 _LATER = "Not while the agent works: Esc interrupts it"
 _GOES_ON = (Status.FINISHED, Status.MAX_STEPS, Status.STUCK, Status.FAILED)
 """Ends after which words that nobody has read begin the next run; after the others they are given back."""
-
-
-class Prompt(Protocol):
-    """Where the human types."""
-
-    @property
-    def screen(self) -> Screen: ...
-
-    def say(self, hint: str) -> None:
-        """Say something for a moment."""
-
-    def restore(self, text: str) -> None:
-        """Put a text back where it can be edited."""
 
 
 class Chat:
@@ -115,7 +102,7 @@ class Chat:
         """Stop what goes on; False if nothing does."""
         if not self.busy.stop():
             return False
-        self.screen.wait("stopping … (Ctrl-C again: at once)")
+        self.screen.wait("stopping … (Ctrl-C again: leave at once)")
         return True
 
     def leave(self) -> None:
@@ -146,7 +133,7 @@ class Chat:
 
     async def serve(self) -> None:
         """Work off what is sent until the human leaves."""
-        if (first := self.options.task or self.options.prompt) is not None:
+        if (first := self.options.task) is not None:
             self._inbox.put_nowait(first)
         while (text := await self._inbox.get()) is not None:
             if text in self._waiting:
@@ -164,7 +151,8 @@ class Chat:
             self.screen.wait("")
 
     async def _take(self, text: str) -> None:
-        talk.said(self.screen, text)
+        if self.prompt.has_keys:
+            talk.said(self.screen, text)
         self.talked = True
         if text.startswith("!"):
             await self._shell(text[1:].strip())
@@ -198,6 +186,8 @@ class Chat:
 
     async def _work(self, typed: str, mentioned: Mentioned, images: list[Path]) -> None:
         """Runs until nothing is left that was said meanwhile."""
+        if mentioned.plain:
+            self.screen.line(_stays_text(mentioned.plain), "dim")
         if mentioned.files:
             self.screen.line(f"  with {', '.join(mentioned.files)}", "dim")
         words: str | None = mentioned.text
@@ -280,5 +270,11 @@ class Chat:
         """Put a picture into the next message."""
         if not path:
             raise ConfigError("Which picture?", hint="/image PATH")
-        with_files(mention(path), self.conversation.workspace)
-        self.prompt.restore(f"{mention(path)} ")
+        mentioned = await asyncio.to_thread(picture_at, path, self.conversation.workspace)
+        self.prompt.restore(f"{mentioned} ")
+
+
+def _stays_text(names: list[str]) -> str:
+    """That words behind an @ name no file: who meant one sees it before the answer."""
+    shown = ", ".join(f"@{one_line(name, 60)}" for name in names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+    return f"  · {shown}: no file here, so it stays text"

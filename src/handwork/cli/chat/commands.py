@@ -18,16 +18,38 @@ _COMMAND = re.compile(r"/([A-Za-z?][\w-]*)(?:\s+(.*))?\Z", re.DOTALL)
 _HELP = """\
 {commands}
 
-  @path       put a file, a picture or a folder's names into the message
-  !command    run it in the session's shell; the agent reads what came of it
-  Enter       send; Alt-Enter, Ctrl-J or \\ at the end begin a new line
-  Esc         stop the work; what you type meanwhile is read at the next step
-  Tab         complete · Ctrl-R search · Ctrl-V paste a picture · Ctrl-D leave"""
+  @path        put a file, a picture or a folder's names into the message
+  !command     run it in the session's shell; the agent reads what came of it
+"""
+_KEYS = """\
+  Enter        send; Alt-Enter, Ctrl-J or \\ at the end begin a new line
+  Esc          stop the work; what you type meanwhile is read at the next step
+  Tab          complete · Ctrl-R search · Ctrl-V paste a picture · Ctrl-D leave"""
+_KEYS_OF_LINES = """\
+  Enter        send; \\ at the end begins a new line
+  Ctrl-C       stop the work · Ctrl-D leave"""
+
+
+class Prompt(Protocol):
+    """Where the human types."""
+
+    has_keys: bool
+    """It reads keys while the work goes on, and nothing stays of what was typed; else the terminal takes lines and shows them."""
+
+    @property
+    def screen(self) -> Screen: ...
+
+    def say(self, hint: str) -> None:
+        """Say something for a moment."""
+
+    def restore(self, text: str) -> None:
+        """Put a text back where it can be edited."""
 
 
 class Room(Protocol):
     """What the commands act on."""
 
+    prompt: Prompt
     screen: Screen
     conversation: Conversation
 
@@ -49,7 +71,8 @@ class Command:
 
 async def _help(room: Room, _: str) -> None:
     rows = [f"  {command.usage:<11}  {command.meaning}" for command in COMMANDS.values()]
-    room.screen.line(_HELP.format(commands="\n".join(rows)))
+    keys = _KEYS if room.prompt.has_keys else _KEYS_OF_LINES
+    room.screen.line(_HELP.format(commands="\n".join(rows)) + keys)
 
 
 async def _model(room: Room, wanted: str) -> None:
@@ -57,7 +80,8 @@ async def _model(room: Room, wanted: str) -> None:
         room.screen.line(f"The model is {room.conversation.llm.name}. To use another: /model provider:model", "dim")
         return
     name = await room.conversation.switch(wanted)
-    room.screen.line(f"From now on: {name}. The conversation is kept.", "dim")
+    at = f" at {host}" if (host := room.conversation.host) else ""
+    room.screen.line(f"From now on: {name}{at}. The conversation is kept.", "dim")
 
 
 async def _new(room: Room, _: str) -> None:

@@ -1,4 +1,4 @@
-"""What Tab offers: commands, and paths after an @."""
+"""What Tab offers: commands, and paths after an @ and after /image."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from handwork.cli.chat.pasted import mention
+from handwork.cli.chat.pasted import IMAGES, mention
 
 _CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".cache", ".tox"}
 NOISE = frozenset(
@@ -23,6 +23,7 @@ _MOST = 50
 _ENTRIES = 5000
 _SECONDS = 0.15
 """A large folder is looked at for so long; what was found by then is offered."""
+_IMAGE = re.compile(r'/image[ \t]+("?)([^"\n]*)\Z')
 _AT = re.compile(r'(?<!\S)@("?)([^"\n]*)\Z')
 
 
@@ -36,6 +37,11 @@ class ChatCompleter(Completer):
         before = document.text_before_cursor
         if before.startswith("/") and not re.search(r"\s", before):
             yield from self._command(before)
+            return
+        if found := _IMAGE.match(before):
+            for path in self._path(found[2], len(found[0]) - found.start(1)):
+                if str(path.display_text).endswith("/") or Path(path.display_text).suffix.lower() in IMAGES:
+                    yield path
             return
         found = _AT.search(before)
         if found and (found[1] or not re.search(r"\s", found[2])):

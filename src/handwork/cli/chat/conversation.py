@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from handwork import events as ev
 from handwork.agent.base import BaseAgent
@@ -19,6 +20,8 @@ from handwork.cli.options import RunOptions, agent_fields
 from handwork.cli.place import place
 from handwork.cli.workspace import make_folder
 from handwork.config import Settings
+from handwork.config.llm_tables import with_model
+from handwork.config.providers import find_provider, provider_name
 from handwork.errors import ConfigError
 from handwork.events import Event, Listener
 from handwork.llm.facts import context_window
@@ -150,6 +153,15 @@ class Conversation:
     def window(self) -> int | None:
         """Tokens that the model can read at once, as far as anybody knows."""
         return self._window
+
+    @property
+    def host(self) -> str:
+        """Where the model is asked; '' for one in this process."""
+        own, environ = self.settings.llm_for(self.llm.config_name), self.settings.environ
+        found = with_model(own, self.llm.name, environ).settings if self.llm.name != own.model else own
+        provider = find_provider(provider_name(found.model, found.base_url, found.api_type))
+        address = found.base_url or (provider.address(environ) if provider else "")
+        return urlsplit(address).netloc.rpartition("@")[2]
 
     async def _look_up_window(self, llm: LLM) -> None:
         own = self.settings.llm_for(llm.config_name)

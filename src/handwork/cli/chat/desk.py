@@ -15,7 +15,6 @@ from handwork.cli.chat.complete import ChatCompleter
 from handwork.cli.chat.face import Face
 from handwork.cli.chat.history import HistoryFile
 from handwork.cli.chat.status import status_line
-from handwork.errors import ConfigError
 
 _PATIENCE = 1.0
 """Seconds that killing what runs may take after the second Ctrl-C."""
@@ -142,8 +141,6 @@ def _loaded(make: Callable[[], Any]) -> _Parts:
 
 def settings_of(options: Any) -> Any:
     """The settings of a chat. Raises ConfigError for what cannot be one."""
-    if options.json or options.quiet:
-        raise ConfigError("A chat has no --json and no --quiet", hint='handwork run "TASK" has')
     options.images()  # one that cannot be used is said now
     return options.settings()
 

@@ -82,6 +82,8 @@ class Owner(Protocol):
 class Face:
     """A prompt on the terminal of this process; `screen` draws above it."""
 
+    has_keys = True
+
     def __init__(self, owner: Owner, completer: Completer) -> None:
         self.owner = owner
         self.output: Output = open_output(os.environ.get("TERM", ""))

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handwork.cli.chat.pasted import IMAGES, mention
-from handwork.errors import ConfigError
+from handwork.errors import ConfigError, PictureError
+from handwork.tool.pictures import picture_of_file
 
 TEXT_LIMIT = 256_000
 """Bytes of one file's text."""
@@ -30,11 +31,13 @@ _FILE_NAME = re.compile(
 
 @dataclass
 class Mentioned:
-    """A message with what it mentions: `text` is what the model reads, `images` are files of pictures."""
+    """A message with what it mentions: `text` is what the model reads, `images` are files of pictures, `plain` are words behind an
+    @ that name no file."""
 
     text: str
     images: list[Path] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    plain: list[str] = field(default_factory=list)
 
 
 def with_files(message: str, folder: Path) -> Mentioned:
@@ -45,6 +48,9 @@ def with_files(message: str, folder: Path) -> Mentioned:
     found = Mentioned(message)
     blocks: list[str] = []
     for name, path in dict(_mentions(message, folder)).items():
+        if path is None:
+            found.plain.append(name)
+            continue
         if path.is_dir():
             blocks.append(f'<folder path="{name}">\n{_listing(path)}\n</folder>')
         elif path.suffix.lower() in IMAGES:
@@ -61,8 +67,28 @@ def with_files(message: str, folder: Path) -> Mentioned:
     return found
 
 
-def _mentions(message: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """(name as written, path) of what is there; raises ConfigError for what is meant as a file and is not."""
+def picture_at(named: str, folder: Path) -> str:
+    """The mention of a picture that was named by its path alone. Raises ConfigError for what is none."""
+    name = named.strip().removeprefix("@").strip("\"'")
+    path = _path(name, folder)
+    if path is None or not _exists(path):
+        raise ConfigError(
+            f"There is no file {name}", hint="/image PATH: the path as it is from the workspace, or whole"
+        )
+    if path.suffix.lower() not in IMAGES or path.is_dir():
+        raise ConfigError(
+            f"{name} is no picture",
+            hint=f"/image takes {', '.join(sorted(IMAGES))}; @path puts any other file into a message",
+        )
+    try:
+        picture_of_file(_followed(name, path, folder))
+    except PictureError as error:
+        raise ConfigError(error.message) from None
+    return mention(name)
+
+
+def _mentions(message: str, folder: Path) -> Iterator[tuple[str, Path | None]]:
+    """(name as written, path) of what is there, (name, None) of what stays text. Raises ConfigError for a file that is meant and gone."""
     for quoted, bare in _MENTION.findall(message):
         names = [quoted] if quoted else _candidates(bare)
         for name in names:
@@ -75,6 +101,8 @@ def _mentions(message: str, folder: Path) -> Iterator[tuple[str, Path]]:
                 raise ConfigError(
                     f"There is no file {names[-1]}", hint="write it as it is in the workspace, or leave out the @"
                 )
+            if re.search(r"\w", names[-1]):
+                yield names[-1], None
 
 
 def _candidates(bare: str) -> list[str]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+from handwork.cli.chat import talk
 from handwork.cli.chat.chat import Chat
 from handwork.cli.chat.commands import LEAVING
 from handwork.cli.chat.desk import settings_of
@@ -23,6 +24,8 @@ _PATIENCE = 1.0
 
 class _Lines:
     """The prompt of such a terminal; what is to be edited again cannot be, and is said to be unsent."""
+
+    has_keys = False
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
@@ -54,7 +57,8 @@ async def chat_in_lines(make: Callable[[], RunOptions], banner: str) -> int:
     loop.add_signal_handler(signal.SIGINT, interrupted)
     try:
         await chat.open()
-        first = options.task or options.prompt
+        if first := options.task:
+            talk.said(screen, first)
         while (text := first or await _line(doors)) is not None and text.strip().lower() not in LEAVING:
             first = None
             if text.strip():

@@ -32,9 +32,12 @@ def chat(make: Callable[[], Any]) -> int:
 
 def _set_up(make: Callable[[], Any], error: NoModelError) -> bool:
     from handwork.cli.setup import offer_setup
+    from handwork.sandbox.open import check_workspace
 
     options = make()
-    return offer_setup(options.settings(), error, options.config)
+    settings = options.settings()
+    check_workspace(settings.sandbox, options.folder)
+    return offer_setup(settings, error, options.config)
 
 
 async def _chat(make: Callable[[], Any]) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,14 +11,29 @@ import typer
 
 from handwork.cli.commands.parameters import Config
 
+_OF_A_RUN = ("prompt", "quiet", "json")
+"""Options that make no sense in a conversation."""
+
 
 def declare(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command("run", help="Work on a task until it is done, and print the answer.")(_with_run_options(_run))
+    app.command(
+        "run",
+        help="Work on a task until it is done, and print the answer. "
+        "What comes through standard input is the task, or a part of it.",
+    )(_with_run_options(_run))
     app.command("chat", help="Work on one thing after another, in a conversation at the terminal.")(
-        _with_run_options(_chat)
+        _without(_OF_A_RUN, _with_run_options(_chat))
     )
     app.command()(demo)
+
+
+def _without(names: Collection[str], command: Callable[..., None]) -> Callable[..., None]:
+    """The command with fewer options: the others keep their defaults."""
+    signature = inspect.signature(command, eval_str=True)
+    kept = [each for each in signature.parameters.values() if each.name not in names]
+    vars(command)["__signature__"] = signature.replace(parameters=kept)
+    return command
 
 
 def _run(options: Callable[[], Any]) -> int:
@@ -47,9 +63,7 @@ def _with_run_options(start: Callable[[Callable[[], Any]], int]) -> Callable[...
     """
 
     def command(
-        task: Annotated[
-            str | None, typer.Argument(metavar="TASK", help="What to do; read from standard input if it is a pipe.")
-        ] = None,
+        task: Annotated[str | None, typer.Argument(metavar="TASK", help="What to do, in words.")] = None,
         prompt: Annotated[str | None, typer.Option("--prompt", metavar="TEXT", help="The same as TASK.")] = None,
         agent: Annotated[
             str, typer.Option("--agent", metavar="NAME", help="Who does it: manus, swe, toolcall.")
