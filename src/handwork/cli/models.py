@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import textwrap
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TextIO
 from handwork.cli.clean import clean_for_terminal, one_line
 from handwork.cli.program import program
 from handwork.cli.progress import download_progress
-from handwork.cli.screen import is_terminal, open_screen
+from handwork.cli.screen import open_screen
 from handwork.config import Settings, load_settings
 from handwork.config.load import load_configuration
 from handwork.errors import ConfigError
@@ -36,36 +35,38 @@ def look_around(config: Path | None) -> tuple[Settings, Survey]:
 def print_models(config: Path | None) -> None:
     """Print local models, configured ones, providers with a key and running servers, each with what it lacks."""
     settings, found = look_around(config)
-    print("In this process, for demonstrations:")
+    screen = open_screen(sys.stdout, spins=False)
+    screen.line("In this process, for demonstrations:")
     for facts in LOCAL_MODELS:
-        print(f"  local:{facts.name:<24} {_state(partial(open_local_model, facts.name, settings.home.models))}")
-        print(f"  {'':<30} {facts.describe()}")
-    print("\nConfigured:")
+        screen.line(f"  local:{facts.name:<24} {_state(partial(open_local_model, facts.name, settings.home.models))}")
+        screen.line(f"  {'':<30} {facts.describe()}")
+    screen.line("\nConfigured:")
     configured = [(name, llm) for name, llm in settings.llm.items() if llm.model]
     for name, llm in configured:
         table = "[llm]" if name == "default" else f"[llm.{name}]"
         state = _state(partial(build_model, llm, settings.environ, keys=settings.keys))
-        print(f"  {one_line(llm.model, 60):<30} {table}  {state}")
+        screen.line(f"  {one_line(llm.model, 60):<30} {table}  {state}")
     if not configured:
-        print(f"  none: `{program()} setup` helps, --model provider:model names one for a run")
-    print("\nBy a key (any other model of the provider can be named):")
+        screen.line(f"  none: `{program()} setup` helps, --model provider:model names one for a run")
+    screen.line("\nBy a key (any other model of the provider can be named):")
     for candidate in (*found.environment, *found.stored):
-        print(f"  {one_line(candidate.place, 100):<44} {candidate.why}")
+        screen.line(f"  {one_line(candidate.place, 100):<44} {candidate.why}")
     for text in filter(None, (*found.idle, found.problem)):
-        print(f"  {one_line(text, 300)}")
+        screen.line(f"  {one_line(text, 300)}")
     if not (found.environment or found.stored or found.idle or found.problem):
-        print("  none: no key is set or stored")
-    print("\nOn servers of this machine:")
+        screen.line("  none: no key is set or stored")
+    screen.line("\nOn servers of this machine:")
     for server in found.servers:
         for name in server.models:
-            print(f"  {one_line(f'{server.provider.name}:{name}', 60)}")
+            screen.line(f"  {one_line(f'{server.provider.name}:{name}', 60)}")
     if not found.running:
-        print("  none")
+        screen.line("  none")
 
 
 def detect_models(config: Path | None) -> None:
     """Print every place where a model is looked for, in order, what is there, and which one is used and why."""
     _, found = look_around(config)
+    screen = open_screen(sys.stdout, spins=False)
     places = (
         ("command line", ["--model and --base-url go over all that follows"]),
         ("configuration", [*map(_line, found.configured), *filter(None, [found.unfinished])]),
@@ -74,25 +75,16 @@ def detect_models(config: Path | None) -> None:
         ("servers of this machine", [*map(_server_line, found.servers)]),
         ("fetched local models", [each.model for each in found.fetched]),
     )
-    print("Where a model is looked for, first to last:")
+    screen.line("Where a model is looked for, first to last:")
     for number, (title, lines) in enumerate(places, 1):
         for place, line in enumerate(lines or ["none"]):
             head = f"{number}  {title}" if place == 0 else ""
-            print(_wrapped(f"  {head:<27} ", one_line(line, 300)))
+            screen.line(f"  {head:<27} {one_line(line, 300)}")
     winner = found.winner
     if winner is None:
-        print(f"→ No model is found. Type: {program()} setup")
+        screen.line(f"→ No model is found. Type: {program()} setup")
     else:
-        print(f"→ {one_line(winner.place, 200)} is used: {winner.why}")
-
-
-def _wrapped(head: str, text: str) -> str:
-    """A line with what follows a break below its text: a terminal breaks none, a pipe gets everything in one."""
-    if not is_terminal(sys.stdout):
-        return head + text
-    width = max(open_screen(sys.stdout, spins=False).columns - 1, len(head) + 20)
-    rows = textwrap.wrap(text, width - len(head), break_long_words=False, break_on_hyphens=False)
-    return head + f"\n{' ' * len(head)}".join(rows)
+        screen.line(f"→ {one_line(winner.place, 200)} is used: {winner.why}")
 
 
 def _line(candidate: Candidate) -> str:

@@ -68,9 +68,7 @@ class Setup:
 
     def run(self) -> int:
         """Go through it; the exit code."""
-        self._talk.say(
-            "Handwork needs a model to work with. Nothing is kept before it works; q leaves at any time.", hang=0
-        )
+        self._talk.say("Handwork needs a model to work with. Nothing is kept before it works; q leaves at any time.")
         try:
             while not self.done and self._turn():
                 pass

@@ -160,7 +160,7 @@ class Ways:
         """One of a server's models; '' for none."""
         ordered = [best, *(name for name in models if name != best)] if best else list(models)
         for number, name in enumerate(ordered[:_SHOWN], 1):
-            self._talk.say(f"{number:>3}  {one_line(name, 200)}", hang=3)
+            self._talk.say(f"{number:>3}  {one_line(name, 200)}")
         if len(ordered) > _SHOWN:
             self._talk.say(f"     and {len(ordered) - _SHOWN} more: type the name")
         answer = self._talk.ask(

@@ -6,7 +6,6 @@ import os
 import re
 import select
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from getpass import getpass
@@ -33,20 +32,9 @@ class Talk:
     def __init__(self, screen: Screen, source: TextIO) -> None:
         self.screen, self._source = screen, source
 
-    def say(self, text: str = "", style: str = "", *, hang: int = 2) -> None:
-        """Write text, its lines broken between words where the terminal ends; `hang` indents what follows a break."""
-        for line in clean_for_terminal(text).split("\n"):
-            own = " " * (len(line) - len(line.lstrip()))
-            width = max(self.screen.columns - 1, 30)
-            rows = textwrap.wrap(
-                line.strip(),
-                width,
-                initial_indent=own,
-                subsequent_indent=own + " " * hang,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-            self.screen.line("\n".join(rows), style)
+    def say(self, text: str = "", style: str = "") -> None:
+        """Write text, its lines broken between words where the terminal ends."""
+        self.screen.line(clean_for_terminal(text), style)
 
     def ask(self, prompt: str) -> str:
         """One line, without the spaces around it; '' for an empty one. Raises Left."""
@@ -70,7 +58,7 @@ class Talk:
     def choose(self, rows: Sequence[str], prompt: str) -> int | None:
         """Number the rows and let one be chosen: its place; None for an empty answer. Raises Left."""
         for number, row in enumerate(rows, 1):
-            self.say(f"{number:>3}  {row}", hang=3)
+            self.say(f"{number:>3}  {row}")
         while answer := self.ask(prompt):
             if answer.isdecimal() and 1 <= int(answer) <= len(rows):
                 return int(answer) - 1
