@@ -2,7 +2,7 @@
 
     python bench/local_eval.py MODELS_DIR [--set dev|held-out|fresh|demo] [--repeat N]
 
-The development tasks were used to tune the shots of llm/tiny_prompts.py; the held-out ones were written before and only counted.
+The development tasks were used to tune the shots of llm/local/tiny_prompts.py; the held-out ones were written before and only counted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from handwork import Manus
 from handwork.config import load_settings
 from handwork.llm.asking import close_model
 from handwork.llm.base import Model
-from handwork.llm.local import open_local_model
-from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
+from handwork.llm.local.engine import open_local_model
+from handwork.llm.local.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
 from handwork.session import Session
 
 

@@ -58,7 +58,9 @@ def _module(name: str) -> object:
     except ModuleNotFoundError as error:
         if error.name not in _OF_UNIX:
             raise
-        why = f"handwork.{name} needs {error.name}, which this system lacks: Handwork runs on Linux (on Windows, in WSL2)"
+        why = (
+            f"handwork.{name} needs {error.name}, which this system lacks: Handwork runs on Linux (on Windows, in WSL2)"
+        )
         raise ImportError(why) from error
 
 

@@ -21,7 +21,7 @@ def main() -> int:
             pass  # nothing came out: the command line writes it again, and says what is wrong
     try:
         if shell := os.environ.get("_HANDWORK_COMPLETE"):
-            from handwork.cli.completion import print_completions
+            from handwork.cli.completion.answers import print_completions
 
             return print_completions(shell, sys.argv[1:])
         from handwork.cli.broken import missing_part, two_lines, unsupported_system

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-HOST_ALLOWED_IN = {"src/handwork/llm/catalog.py"}
+HOST_ALLOWED_IN = {"src/handwork/llm/local/catalog.py"}
 """The default package index, where a model is fetched from when nothing else is configured."""
 
 # Written so that no pattern matches its own text.

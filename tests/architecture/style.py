@@ -15,7 +15,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "agent.turn:Turn._run_tool": "a tool call",
     "agent.permission:_decide": "the policy",
     "cli.app:_run": "the top of the CLI",
-    "cli.completion:print_completions": "the top of the CLI, while somebody types a line in a shell",
+    "cli.completion.answers:print_completions": "the top of the CLI, while somebody types a line in a shell",
     "cli.doctor.examine:_one": "one check of the doctor",
     "config.keys:_perform": "the keyring: its backends raise errors of the services behind them",
     "events.fanout:_Ear._listen": "one listener",

@@ -24,7 +24,7 @@ def test_no_file_has_a_path_of_a_machine() -> None:
     "host", ["pypi" + ".org", "files.pythonhosted" + ".org", "registry.npmjs" + ".org", "deb.debian" + ".org"]
 )
 def test_a_host_is_caught_in_any_file_but_the_catalog(host: str, tmp_path: Path) -> None:
-    odd, catalog = tmp_path / "odd.bin", tmp_path / "src/handwork/llm/catalog.py"
+    odd, catalog = tmp_path / "odd.bin", tmp_path / "src/handwork/llm/local/catalog.py"
     catalog.parent.mkdir(parents=True)
     odd.write_bytes(b"\xff\x00 https://" + host.encode() + b"/simple\n")
     catalog.write_text(f"INDEX = 'https://{host}/simple'")

@@ -20,7 +20,7 @@ from tests.support.strict_server import StrictServer, tool
 from handwork.cli.demo import try_task
 from handwork.cli.lines import Screen
 from handwork.config import LLMSettings, Settings
-from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE
+from handwork.llm.local.tiny_demo import DEMO_CONTENT, DEMO_FILE
 
 ANSWER = "It is made, and I read it."
 

@@ -20,7 +20,7 @@ from tests.cli.command import handwork
 from tests.cli.terminal import Terminal
 from tests.support.strict_server import StrictServer
 
-from handwork.cli.completion_line import typed_line
+from handwork.cli.completion.line import typed_line
 
 SHELLS = [
     pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"{name} is not installed"))

@@ -16,7 +16,7 @@ from handwork.cli.demo import try_task
 from handwork.cli.lines import Screen
 from handwork.cli.program import program
 from handwork.config import LLMSettings, Settings
-from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE
+from handwork.llm.local.tiny_demo import DEMO_CONTENT, DEMO_FILE
 
 WRITE = tool("bash", command=f"printf '{DEMO_CONTENT}' > {DEMO_FILE}")
 CLAIM = "I made the file."

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handwork.llm.anthropic_encoder import MessagesEncoder
-from handwork.llm.anthropic_models import MessagesOptions, messages_options
-from handwork.llm.chat_messages import ChatOptions
-from handwork.llm.openai_chat import ChatEncoder
+from handwork.llm.anthropic.encoder import MessagesEncoder
+from handwork.llm.anthropic.models import MessagesOptions, messages_options
+from handwork.llm.chat.encoder import ChatEncoder
+from handwork.llm.chat.messages import ChatOptions
 from handwork.llm.wire import Body
 from handwork.schema import Function, Image, Message, ModelNotice, Request, Role, Tail, Thinking, ToolCall, ToolChoice
 from tests.support.messages_rules import check_messages_request

@@ -22,9 +22,9 @@ from handwork.errors import (
     ServerError,
 )
 from handwork.events import MessageAdded
-from handwork.llm.anthropic_encoder import MessagesEncoder
-from handwork.llm.anthropic_models import MessagesOptions
-from handwork.llm.anthropic_stream import MessageStream
+from handwork.llm.anthropic.encoder import MessagesEncoder
+from handwork.llm.anthropic.models import MessagesOptions
+from handwork.llm.anthropic.stream import MessageStream
 from handwork.schema import (
     Message,
     Reply,

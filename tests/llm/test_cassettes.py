@@ -17,13 +17,13 @@ from handwork.errors import (
     OverloadedError,
     RateLimitError,
 )
-from handwork.llm.anthropic_encoder import MessagesEncoder
-from handwork.llm.anthropic_models import messages_options
-from handwork.llm.anthropic_stream import MessageStream
+from handwork.llm.anthropic.encoder import MessagesEncoder
+from handwork.llm.anthropic.models import messages_options
+from handwork.llm.anthropic.stream import MessageStream
 from handwork.llm.asking import close_model, reply_of
 from handwork.llm.build import build_model
-from handwork.llm.chat_stream import ChatStream
-from handwork.llm.openai_chat import ChatEncoder
+from handwork.llm.chat.encoder import ChatEncoder
+from handwork.llm.chat.stream import ChatStream
 from handwork.llm.prices import Prices
 from handwork.llm.providers import CUSTOM, PROVIDERS, options_for
 from handwork.llm.wire import Decoder, Encoder

@@ -22,7 +22,7 @@ from handwork.errors import (
     ServerError,
     TokenLimitExceeded,
 )
-from handwork.llm.chat_stream import ChatStream
+from handwork.llm.chat.stream import ChatStream
 from handwork.schema import Reply, StreamItem, TextDelta, ThinkingDelta, ToolArgsDelta, Usage
 from tests.support.fault_server import DONE, call_delta, delta, event, usage_event
 

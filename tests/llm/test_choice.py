@@ -13,9 +13,9 @@ import pytest
 from handwork.config import Home, LLMSettings, Settings
 from handwork.config.providers import PROVIDERS
 from handwork.errors import AuthenticationError, ConfigError, NoModelError
-from handwork.llm.catalog import SMOLLM2_135M
 from handwork.llm.choice import choose, survey
 from handwork.llm.llm import LLM
+from handwork.llm.local.catalog import SMOLLM2_135M
 from handwork.schema import Message
 from tests.support.fault_server import Answer, Fault, FaultServer, Received, error_answer, json_answer, stream_of
 

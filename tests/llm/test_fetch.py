@@ -17,9 +17,9 @@ import pytest
 from aiohttp import web
 
 from handwork.errors import ConfigError, ModelConnectionError
-from handwork.llm import download
-from handwork.llm.catalog import LOCAL_MODELS, LocalModel, local_model
-from handwork.llm.fetch import fetch, fetch_model
+from handwork.llm.local import download
+from handwork.llm.local.catalog import LOCAL_MODELS, LocalModel, local_model
+from handwork.llm.local.fetch import fetch, fetch_model
 
 _DATA = bytes(range(256)) * 4096
 

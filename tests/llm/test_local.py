@@ -18,11 +18,11 @@ from handwork.config import load_settings
 from handwork.errors import ConfigError, ModelError, ModelTimeoutError, TokenLimitExceeded
 from handwork.llm.asking import close_model
 from handwork.llm.base import Model
-from handwork.llm.catalog import LOCAL_MODELS
-from handwork.llm.fetch import fetch_model
-from handwork.llm.local import LlamaEngine, open_local_model
-from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
-from handwork.llm.tiny_prompts import LABELS
+from handwork.llm.local.catalog import LOCAL_MODELS
+from handwork.llm.local.engine import LlamaEngine, open_local_model
+from handwork.llm.local.fetch import fetch_model
+from handwork.llm.local.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
+from handwork.llm.local.tiny_prompts import LABELS
 from handwork.session import Session
 
 NAME = LOCAL_MODELS[0].name
@@ -188,7 +188,7 @@ def test_it_writes_nothing_to_the_terminal_and_lets_the_program_end(models_dir: 
     code = f"""
         import asyncio
         from pathlib import Path
-        from handwork.llm.local import LlamaEngine
+        from handwork.llm.local.engine import LlamaEngine
         async def main():
             engine = LlamaEngine(Path({str(models_dir / LOCAL_MODELS[0].file)!r}))
             await engine.complete("x", max_tokens=2)

@@ -23,7 +23,7 @@ from handwork.errors import (
     ServerError,
     TransientModelError,
 )
-from handwork.llm.chat_stream import ChatStream
+from handwork.llm.chat.stream import ChatStream
 from handwork.llm.failures import Source, error_of, retry_after
 from handwork.schema import Reply, StreamItem
 from tests.support.fault_server import DONE, delta, event, usage_event

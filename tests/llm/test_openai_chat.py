@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handwork.llm.chat_messages import ChatOptions, MessageEncoder, safe_arguments, safe_id, safe_name
-from handwork.llm.openai_chat import ChatEncoder
+from handwork.llm.chat.encoder import ChatEncoder
+from handwork.llm.chat.messages import ChatOptions, MessageEncoder, safe_arguments, safe_id, safe_name
 from handwork.llm.wire import Body
 from handwork.schema import Function, Image, Message, Request, Role, Tail, Thinking, ToolCall, ToolChoice
 from tests.support.strict_server import check_request

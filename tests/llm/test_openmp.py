@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handwork.errors import ConfigError
-from handwork.llm.openmp import load_openmp
+from handwork.llm.local.openmp import load_openmp
 
 NAME = "libhandwork-nowhere.so.7"
 
@@ -26,7 +26,7 @@ def test_a_library_of_another_name_stands_in_for_the_missing_one(tmp_path: Path)
     packaged.parent.mkdir(parents=True)
     packaged.symlink_to(some_library())
     program = (
-        "import ctypes, sys\nfrom handwork.llm.openmp import load_openmp\n"
+        "import ctypes, sys\nfrom handwork.llm.local.openmp import load_openmp\n"
         f"try: ctypes.CDLL({NAME!r})\nexcept OSError: print('missing')\n"
         f"load_openmp({NAME!r}, ['/nonexistent', sys.argv[1]])\nctypes.CDLL({NAME!r})\nprint('there')"
     )

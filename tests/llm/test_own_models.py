@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import TypeAdapter
 
-from handwork.llm.chat_messages import ChatOptions
-from handwork.llm.openai_chat import ChatEncoder
+from handwork.llm.chat.encoder import ChatEncoder
+from handwork.llm.chat.messages import ChatOptions
 from handwork.schema import Function, Message, Reply, Request, Thinking, ToolCall
 
 LONE = "a\ud83d"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from handwork.errors import ConfigError
-from handwork.llm.catalog import DEFAULT_INDEX
-from handwork.llm.package_index import files_of, local_path, page_url, shown, with_login
-from handwork.llm.package_sources import package_sources
+from handwork.llm.local.catalog import DEFAULT_INDEX
+from handwork.llm.local.package_index import files_of, local_path, page_url, shown, with_login
+from handwork.llm.local.package_sources import package_sources
 
 NO_FILES = {"PIP_CONFIG_FILE": os.devnull}
 

@@ -11,8 +11,8 @@ import pytest
 from handwork.errors import ModelTimeoutError
 from handwork.llm.asking import reply_of
 from handwork.llm.base import Model
-from handwork.llm.tiny import NOTICE, Completion, TinyModel
-from handwork.llm.tiny_prompts import APPEND, COMPUTE, READ, TALK, WRITE, a_script, a_span
+from handwork.llm.local.tiny import NOTICE, Completion, TinyModel
+from handwork.llm.local.tiny_prompts import APPEND, COMPUTE, READ, TALK, WRITE, a_script, a_span
 from handwork.schema import (
     JSON,
     Function,

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handwork.llm.tiny_request import append_code, first_line, numbers_in, paths_in, split_request, unquoted, words_in
+from handwork.llm.local.tiny_request import (
+    append_code,
+    first_line,
+    numbers_in,
+    paths_in,
+    split_request,
+    unquoted,
+    words_in,
+)
 
 
 @pytest.mark.parametrize(

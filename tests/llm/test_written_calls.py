@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handwork.llm.written_calls import may_be_written, with_written_calls
+from handwork.llm.written.calls import may_be_written, with_written_calls
 from handwork.schema import Reply, Request, ToolCall, ToolChoice
 
 

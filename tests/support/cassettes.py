@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from handwork.llm.chat_thinking import ThinkingParts
+from handwork.llm.chat.thinking import ThinkingParts
 from handwork.llm.llm import to_message
 from handwork.schema import Function, Image, Message, Request, Role, ToolCall, ToolChoice
 

@@ -15,7 +15,7 @@ from handwork.errors import BrokenStreamError, TokenLimitExceeded
 from handwork.llm.asking import goes_to
 from handwork.llm.base import Model
 from handwork.llm.tokens import TokenMeter
-from handwork.llm.written_calls import with_written_calls
+from handwork.llm.written.calls import with_written_calls
 
 
 class Asker:

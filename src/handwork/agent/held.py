@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from handwork.llm.written_calls import may_be_written
+from handwork.llm.written.calls import may_be_written
 from handwork.schema import Discarded, Request, TextDelta, ThinkingDelta, ToolArgsDelta, ToolChoice
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolArgsDelta | Discarded

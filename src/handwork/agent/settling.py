@@ -25,7 +25,9 @@ This had been started when the work was interrupted, and nobody knows how far it
 
 Type run to do it again, or skip (Enter alone does the same) to leave it as it is; anything else you type tells the agent what \
 came of it."""
-_STOPPED = "Not executed: the run was stopped before this call began, and the user has said something since: read that first"
+_STOPPED = (
+    "Not executed: the run was stopped before this call began, and the user has said something since: read that first"
+)
 _LOST = "Outcome unknown: no result of this call was recorded"
 
 

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from handwork.cli import completion_scripts
 from handwork.cli.broken import missing_part, two_lines
 from handwork.cli.commands import config, doctor, models, running, sessions, setup
+from handwork.cli.completion import scripts as completion_scripts
 from handwork.cli.output import OutputFailed, flush_streams, guarded_streams, silence_stdout
 from handwork.cli.route import UsageProblem, route
 from handwork.cli.screen import in_width, is_terminal

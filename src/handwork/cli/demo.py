@@ -18,9 +18,9 @@ from handwork.cli.screen import open_screen
 from handwork.config import LLMSettings, Settings, load_settings
 from handwork.config.extras import missing_extra
 from handwork.errors import SandboxMissing, SandboxUnavailable
-from handwork.llm.catalog import SMOLLM2_135M
-from handwork.llm.openmp import load_openmp
-from handwork.llm.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
+from handwork.llm.local.catalog import SMOLLM2_135M
+from handwork.llm.local.openmp import load_openmp
+from handwork.llm.local.tiny_demo import DEMO_CONTENT, DEMO_FILE, DEMO_TASK
 from handwork.sandbox.open import probe
 from handwork.sandbox.unavailable import install_command
 

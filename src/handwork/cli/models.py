@@ -17,11 +17,11 @@ from handwork.config import Settings, load_settings
 from handwork.config.load import load_configuration
 from handwork.errors import ConfigError
 from handwork.llm.build import build_model
-from handwork.llm.catalog import LOCAL_MODELS, local_model
 from handwork.llm.choice import Candidate, Survey, survey
 from handwork.llm.detect import Server
-from handwork.llm.fetch import fetch_model
-from handwork.llm.local import open_local_model
+from handwork.llm.local.catalog import LOCAL_MODELS, local_model
+from handwork.llm.local.engine import open_local_model
+from handwork.llm.local.fetch import fetch_model
 
 
 def look_around(config: Path | None) -> tuple[Settings, Survey]:

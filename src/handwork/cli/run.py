@@ -55,7 +55,7 @@ def run_task(options: RunOptions) -> int:
         return _run(options, settings, request, images, notices)
     except NoModelError as error:
         check_workspace(settings.sandbox, options.folder)
-        from handwork.cli.setup import offer_setup  # who has a model does not wait for it
+        from handwork.cli.setup.setup import offer_setup  # who has a model does not wait for it
 
         if options.json or not offer_setup(settings, error, options.config):
             raise

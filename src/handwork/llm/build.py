@@ -15,16 +15,16 @@ from handwork.config.keys import KeyStore
 from handwork.config.masking import masked, without_secrets
 from handwork.errors import ConfigError, NoModelError
 from handwork.llm.address import ANTHROPIC, check_url, endpoint, key_headers
-from handwork.llm.anthropic_encoder import MessagesEncoder
-from handwork.llm.anthropic_models import messages_options
-from handwork.llm.anthropic_stream import MessageStream
+from handwork.llm.anthropic.encoder import MessagesEncoder
+from handwork.llm.anthropic.models import messages_options
+from handwork.llm.anthropic.stream import MessageStream
 from handwork.llm.base import Model
-from handwork.llm.catalog import LOCAL_MODELS
-from handwork.llm.chat_stream import ChatStream
+from handwork.llm.chat.encoder import ChatEncoder
+from handwork.llm.chat.stream import ChatStream
 from handwork.llm.choice import WAYS_ON
 from handwork.llm.failures import Source
-from handwork.llm.local import open_local_model
-from handwork.llm.openai_chat import ChatEncoder
+from handwork.llm.local.catalog import LOCAL_MODELS
+from handwork.llm.local.engine import open_local_model
 from handwork.llm.prices import Prices
 from handwork.llm.providers import (
     ALIASES,

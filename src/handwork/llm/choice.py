@@ -14,8 +14,8 @@ from handwork.config.keys import StoredKey
 from handwork.config.masking import without_secrets
 from handwork.config.providers import LOCAL, PROVIDERS, Provider, find_provider
 from handwork.errors import ConfigError, HandworkError, NoModelError
-from handwork.llm.catalog import LOCAL_MODELS
 from handwork.llm.detect import Server, best_model, find_servers, list_models
+from handwork.llm.local.catalog import LOCAL_MODELS
 
 WAYS_ON = (
     "run `handwork setup`; or set OPENAI_API_KEY, ANTHROPIC_API_KEY or another provider's variable; or give --model "

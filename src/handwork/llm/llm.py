@@ -17,7 +17,7 @@ from handwork.llm.build import build_model
 from handwork.llm.choice import choose
 from handwork.llm.facts import sees_images
 from handwork.llm.sight import Sight
-from handwork.llm.written_calls import with_written_calls
+from handwork.llm.written.calls import with_written_calls
 from handwork.schema import (
     JSON,
     Function,

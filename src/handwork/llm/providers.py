@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from handwork.config.providers import ALIASES, AZURE, LOCAL, PROVIDERS, Provider, find_provider, split_model
-from handwork.llm.chat_messages import EXTRA, ChatOptions
-from handwork.llm.chat_thinking import CONTENT, DETAILS
+from handwork.llm.chat.messages import EXTRA, ChatOptions
+from handwork.llm.chat.thinking import CONTENT, DETAILS
 
 __all__ = [
     "ALIASES",

@@ -9,7 +9,7 @@ from operator import attrgetter
 from handwork.errors import BadRequestError, ImageRefusedError, NoVisionError
 from handwork.llm.asking import asking, close_model
 from handwork.llm.base import Model
-from handwork.llm.chat_messages import IMAGE_LEFT_OUT
+from handwork.llm.chat.messages import IMAGE_LEFT_OUT
 from handwork.llm.retry import SHOWN
 from handwork.schema import Image, Message, ModelNotice, Reply, Request, Rerouted, Role, StreamItem, Tail
 

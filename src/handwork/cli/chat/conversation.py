@@ -15,9 +15,9 @@ from handwork.agent.roles import load_role
 from handwork.agent.toolcall import ToolCallAgent
 from handwork.cli.chat.costs import Costs
 from handwork.cli.chat.status import plan_progress, shortened
-from handwork.cli.chat.undo import Undo, Undone
 from handwork.cli.options import RunOptions, agent_fields
 from handwork.cli.place import place
+from handwork.cli.undo.undo import Undo, Undone
 from handwork.cli.workspace import make_folder
 from handwork.config import Settings
 from handwork.config.llm_tables import with_model

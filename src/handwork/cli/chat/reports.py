@@ -10,9 +10,9 @@ from handwork.agent.toolcall import ToolCallAgent
 from handwork.cli.chat.conversation import Conversation
 from handwork.cli.chat.costs import Costs, Spent
 from handwork.cli.chat.status import dollars
-from handwork.cli.chat.undo import Undone
 from handwork.cli.clean import clean_for_terminal, one_line
 from handwork.cli.lines import Screen
+from handwork.cli.undo.undo import Undone
 from handwork.schema import Request, Usage
 
 _MARKS = {"completed": "[✓]", "in_progress": "[→]", "blocked": "[!]"}

@@ -31,7 +31,7 @@ def chat(make: Callable[[], Any]) -> int:
 
 
 def _set_up(make: Callable[[], Any], error: NoModelError) -> bool:
-    from handwork.cli.setup import offer_setup
+    from handwork.cli.setup.setup import offer_setup
     from handwork.sandbox.open import check_workspace
 
     options = make()

@@ -14,6 +14,6 @@ def declare(app: typer.Typer) -> None:
 
 def setup(config: Config = None) -> None:
     """Choose a model: paste a key, use a server of yours, or fetch a small one."""
-    from handwork.cli.setup import run_setup
+    from handwork.cli.setup.setup import run_setup
 
     raise typer.Exit(run_setup(config))

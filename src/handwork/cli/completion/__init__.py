@@ -1,0 +1,1 @@
+"""What the shell may offer at the place where Tab was pressed."""

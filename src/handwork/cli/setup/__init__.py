@@ -1,0 +1,1 @@
+"""`handwork setup`: the conversation that ends with a model that works."""
