@@ -57,7 +57,7 @@ def test_a_word_wider_than_the_line_and_a_command_to_type_stay_whole() -> None:
     assert wrapped(f"To go on: ../.venv/bin/{command}", 20) == f"To go on:\n../.venv/bin/{command}"
 
 
-def test_what_will_run_loses_nothing_and_stays_behind_its_frame() -> None:
+def test_what_will_run_loses_nothing_and_a_row_that_goes_on_does_not_look_like_a_line_of_its_own() -> None:
     for code in (
         "rm -rf   a b c d e f g h i j k l",
         "漢字" * 20,
@@ -66,7 +66,8 @@ def test_what_will_run_loses_nothing_and_stays_behind_its_frame() -> None:
     ):
         rows = wrapped(f"  │ {code}", 20).split("\n")
         assert len(rows) > 1
-        assert all(row.startswith("  │ ") and width(row) <= 20 for row in rows)
+        assert [row[:4] for row in rows] == ["  │ ", *["  ┊ "] * (len(rows) - 1)]
+        assert all(width(row) <= 20 for row in rows)
         assert "".join(row[4:] for row in rows) == code
 
 

@@ -64,8 +64,9 @@ def padded(text: str, columns: int) -> str:
 def wrapped(text: str, columns: int) -> str:
     """The text with each line that is wider broken between words, below where its words began.
 
-    What stands behind `│`, code that is going to run, is broken anywhere, loses nothing, and never stands outside of it. A
-    word or command that is wider than a line stays whole on a line of its own, so that it can be copied.
+    What stands behind `│`, code that is going to run, is broken anywhere, loses nothing, and goes on behind `┊`: it neither
+    stands outside nor looks like a line of its own. A word or command that is wider than a line stays whole on a line of its
+    own, so that it can be copied.
     """
     return "\n".join(row for line in text.split("\n") for row in _broken(line, columns))
 
@@ -74,7 +75,8 @@ def _broken(line: str, columns: int) -> list[str]:
     if width(line) <= columns:
         return [line]
     if quote := _QUOTED.match(line):
-        return [quote[0] + piece for piece in _pieces(line[quote.end() :], max(columns - width(quote[0]), 2))]
+        first, *rest = _pieces(line[quote.end() :], max(columns - width(quote[0]), 2))
+        return [quote[0] + first, *(quote[0].replace("│", "┊") + piece for piece in rest)]
     head, margin = _margin(line, columns)
     return list(_rows(line, head, " " * margin, columns - 1))
 

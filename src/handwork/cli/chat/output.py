@@ -11,7 +11,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from handwork.cli.lines import knows_marks
 
-_PLAIN = str.maketrans("▸⎿│▎•·…✗✓↻↳→←–—⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏╭╮╰╯├┤┬┴┼─", ">L||*-.x+~>><--|/-\\|/-\\|/+++++++++-")
+_PLAIN = str.maketrans("▸⎿│┊▎•·…✗✓↻↳→←–—⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏╭╮╰╯├┤┬┴┼─", ">L|:|*-.x+~>><--|/-\\|/-\\|/+++++++++-")
 """Our own marks where the terminal's encoding has none of them."""
 
 
