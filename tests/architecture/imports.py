@@ -43,7 +43,6 @@ HEAVY: Mapping[str, set[str]] = {
     "zmq": {"tool"},
     "PIL": {"tool"},
     "keyring": {"config"},
-    "click": {"cli"},
     "prompt_toolkit": {"cli"},
     "rich": {"cli"},
     "typer": {"cli"},
@@ -51,7 +50,7 @@ HEAVY: Mapping[str, set[str]] = {
 }
 """The folders that may import a heavy or optional dependency, inside functions only. A new one gets its row here."""
 
-TOP_IN_CLI = {"click", "prompt_toolkit", "rich", "typer"}
+TOP_IN_CLI = {"prompt_toolkit", "rich", "typer"}
 """Commands are declared with these, and cli/chat is made of them; `handwork --version` is answered before cli is imported, no
 command but chat imports cli/chat, and tests hold both."""
 

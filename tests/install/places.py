@@ -74,6 +74,7 @@ def install(installer: str, wheel: Path, place: Path, tools: Path, python: str) 
     """Install by `pip`, `pipx` or `uv`; everything it writes lies below `place`."""
     environ = {
         **os.environ,
+        "UV_SYSTEM_CERTS": "1",  # the machine's certificates, as pip takes them
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(place),
         "PIP_CONSTRAINT": str(constraints(place)),

@@ -27,7 +27,7 @@ _LINUX_NAMES = (
 )  # fmt: skip
 _LIBRARIES = (
     "asyncio", "subprocess", "tempfile", "shutil", "platform", "ssl", "sqlite3", "getpass", "ctypes", "multiprocessing.util", "typer",
-    "click", "rich.console", "rich.live", "rich.text", "prompt_toolkit", "pydantic", "aiohttp", "keyring", "importlib.metadata",
+    "rich.console", "rich.live", "rich.text", "prompt_toolkit", "pydantic", "aiohttp", "keyring", "importlib.metadata",
     "jsonschema", "PIL.Image", "zipfile", "http.client", "urllib.request", "genai_prices",
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -21,9 +22,10 @@ def missing_part(error: ImportError) -> tuple[str, str] | None:
 
 def _anew() -> str:
     """The command of the installer that Handwork came with."""
-    if (Path(sys.prefix) / "pipx_metadata.json").exists():
+    # access() never raises, whatever it may not look into
+    if os.access(Path(sys.prefix, "pipx_metadata.json"), os.F_OK):
         return "pipx reinstall handwork"
-    if (Path(sys.prefix) / "uv-receipt.toml").exists():
+    if os.access(Path(sys.prefix, "uv-receipt.toml"), os.F_OK):
         return "uv tool install --reinstall handwork"
     return f"{sys.executable} -m pip install --force-reinstall handwork"
 
