@@ -16,6 +16,7 @@ from handwork.config import Settings
 from handwork.llm.scripted import ScriptedModel
 from handwork.session import Session
 from tests.agent.conftest import Seen
+from tests.support.powers import bound_by_permissions
 
 
 @pytest.fixture
@@ -209,10 +210,10 @@ def test_a_file_that_cannot_be_read_is_left_out_with_a_notice(workspace: Path, k
     assert "secret" not in found.text
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_file_without_the_right_to_read_it_is_left_out(workspace: Path) -> None:
     (workspace / "AGENTS.md").touch(mode=0)
-    assert "Permission denied" in read_instructions(workspace).notices[0][1]
+    with bound_by_permissions():
+        assert "Permission denied" in read_instructions(workspace).notices[0][1]
 
 
 def test_links_within_the_workspace_are_followed(workspace: Path) -> None:
