@@ -21,7 +21,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "events.fanout:_Ear._listen": "one listener",
     "events.fanout:_Ear.hear": "one listener",
     "llm.aside:_perform": "work in a thread: it is raised where it is awaited",
-    "session:Session.close_part": "one cleanup",
+    "session.session:Session.close_part": "one cleanup",
     "tool.kernel_bridge:_main": "a kernel that does not start is told to the tool",
     "tool.kernel_bridge:Kernel.stop": "one cleanup",
     "tool.threads:_perform": "a tool call in a thread",

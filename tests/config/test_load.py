@@ -128,7 +128,7 @@ def test_a_key_from_a_variable_is_looked_up_and_one_that_is_not_set_stops_nobody
         ("[limits]\nmax_steps = 0", ("line 2", "greater than 0")),
         ("[limits]\nbudget = nan", ("line 2", "finite")),
         ('[policy]\napprove = "always"', ("line 2", "'ask', 'auto' or 'read-only'")),
-        ('[sandbox]\nbackend = "none"', ("line 2", "'auto', 'bwrap' or 'host'")),
+        ('[sandbox]\nbackend = "none"', ("line 2", "'auto', 'bwrap', 'landlock', 'host', 'docker' or 'daytona'")),
         ("[llm.headers]\na = 1", ("line 2", "[llm] headers.a", "string")),
         ("[llm.prices]\ninput = 1.0\noutputt = 2.0", ("line 3", "[llm] prices.outputt", "did you mean output?")),
         ("[llm]\nprices = {input = 1.0}", ("line 2", "[llm] prices has no output")),

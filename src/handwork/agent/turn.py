@@ -178,6 +178,8 @@ class Turn:
             await run.gate()
             begun = True
             result, problem = await self._run_tool(call, known)
+            if known.tool.sandboxed:
+                result = _noted(result, await run.session.after_call())
             seconds = time.monotonic() - began
             outcome = await outcome_of(run.session, call, result, self._limit, problem=problem)
             ending = _finished(call, outcome, seconds)
@@ -263,6 +265,10 @@ def _unfinished(call: ToolCall, error: BaseException, seconds: float, *, begun: 
         seconds=round(seconds, 6),
         ending="interrupted" if begun else "not_begun",
     )
+
+
+def _noted(result: ToolResult, notes: Sequence[str]) -> ToolResult:
+    return replace(result, system=" ".join(filter(None, (result.system, *notes)))) if notes else result
 
 
 def _seen(result: ToolResult, problem: str) -> ToolResult:

@@ -36,6 +36,7 @@ class RunOptions:
     timeout: float | None = None
     sandbox: str | None = None
     net: bool = False
+    allow_net: tuple[str, ...] = ()
     approve: Mode | None = None
     image: tuple[Path, ...] = ()
     session: str | None = None
@@ -62,7 +63,7 @@ class RunOptions:
         """The settings with these options over them. Raises ConfigError."""
         tables: dict[str, dict[str, Any]] = {
             "llm": {"model": self.model, "base_url": self.base_url},
-            "sandbox": {"backend": self.sandbox, "network": self.net or None},
+            "sandbox": {"backend": self.sandbox, "network": self.net or None, "allow_net": self.allow_net or None},
             "policy": {"approve": self.approve},
             "limits": {
                 "max_steps": self.max_steps,

@@ -63,11 +63,13 @@ class LLMSettings(SettingsTable):
 
 
 class SandboxSettings(SettingsTable):
-    """[sandbox]. `backend`: auto, bwrap, host. `use_sandbox` asks for a container, which the keys below it describe; without one,
+    """[sandbox]. `backend`: auto, bwrap, landlock, host, docker, daytona. `network` opens all of it, `allow_net` the hosts that it
+    names. `use_sandbox` asks for a container, which the keys below it describe; without one,
     tools run where `backend` says, and that is never the host unless it is named."""
 
-    backend: Literal["auto", "bwrap", "host"] = "auto"
+    backend: Literal["auto", "bwrap", "landlock", "host", "docker", "daytona"] = "auto"
     network: bool = False
+    allow_net: tuple[str, ...] = ()
     use_sandbox: bool = False
     image: str = "python:3.12-slim"
     work_dir: str = "/workspace"

@@ -156,6 +156,8 @@ class ApprovalRequested(Event):
     call: ToolCall
     action: tuple[Action, ...]
     why: str
+    preview: str = ""
+    rules: tuple[str, ...] = ()
 
 
 class ApprovalResolved(Event):

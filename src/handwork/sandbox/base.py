@@ -8,6 +8,15 @@ from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What a program with all that it started has used so far: processor time in seconds, and the largest resident memory
+    of one of its processes, in bytes (0 where nobody knows)."""
+
+    cpu_seconds: float = 0.0
+    peak_memory: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ExecResult:
     """What a finished command left: `output` is standard output, `stderr` standard error; both capped.
 
@@ -19,6 +28,7 @@ class ExecResult:
     stderr: bytes = b""
     timed_out: bool = False
     omitted: int = 0
+    spent: Spent = Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,10 @@ class Process(Protocol):
         """The process ids of all living descendants, however deep, orphans of this tree included."""
         ...
 
+    async def spent(self) -> Spent:
+        """What its tree has used until now."""
+        ...
+
 
 class Sandbox(Protocol):
     """A place for a session's tools. Starts at its first use; every path is absolute or relative to `workspace`.
@@ -102,6 +116,16 @@ class Sandbox(Protocol):
     @property
     def artifacts(self) -> str:
         """The path, as seen inside, of the session's artifacts (read-only there)."""
+        ...
+
+    @property
+    def python(self) -> str:
+        """The Python interpreter inside, and `package` below: what runs our own parts (the kernel's bridge) there."""
+        ...
+
+    @property
+    def package(self) -> str:
+        """The folder of the handwork package, as seen inside."""
         ...
 
     @property
@@ -168,6 +192,12 @@ class Sandbox(Protocol):
 
     async def resolve(self, path: str) -> str:
         """The real absolute path inside (symlinks followed as far as they exist), for policy and concurrency."""
+        ...
+
+    async def after_call(self) -> Sequence[str]:
+        """A tool call has ended: what the sandbox did to it, in sentences that the model should read (a program ended at a
+        limit, a file that may not appear in a workspace and was moved to the artifacts). Does nothing in a sandbox that was
+        never started, and never raises for what the call did."""
         ...
 
     async def close(self) -> None:

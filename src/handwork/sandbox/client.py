@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import stat
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,6 +37,8 @@ class SupervisedSandbox(ABC):
         self._connection: Connection | None = None
         self._starting: asyncio.Task[Connection] | None = None
         self._starts = 0
+        self._told: list[str] = []
+        """What happened inside since the last call ended, in sentences for the model."""
         self._closed = False
 
     @property
@@ -47,8 +50,20 @@ class SupervisedSandbox(ABC):
         return str(self._artifacts)
 
     @property
+    def python(self) -> str:
+        return sys.executable
+
+    @property
+    def package(self) -> str:
+        return str(Path(__file__).parents[1])
+
+    @property
     def generation(self) -> int:
         return max(0, self._starts - 1)
+
+    async def after_call(self) -> Sequence[str]:
+        told, self._told = self._told, []
+        return [*told, *self._tidy()] if self._starts else told
 
     # ---- what a backend adds
 
@@ -67,6 +82,10 @@ class SupervisedSandbox(ABC):
     @abstractmethod
     def _environment(self) -> Mapping[str, str]:
         """The clean environment of programs inside."""
+
+    def _tidy(self) -> list[str]:
+        """Put away what a call left and may not lie where it is; sentences for the model. Also called when the sandbox closes."""
+        return []
 
     def _clean(self) -> None:
         """The supervisor is gone: remove what was made for it outside and it could not remove itself."""

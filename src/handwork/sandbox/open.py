@@ -14,7 +14,7 @@ from handwork.errors import ConfigError
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.bwrap import BwrapSandbox, find_bwrap
 from handwork.sandbox.host import HostSandbox
-from handwork.schema import Notify
+from handwork.schema import AllowHost, Notify
 
 __all__ = ["check_workspace", "find_bwrap", "open_sandbox", "probe"]
 
@@ -26,12 +26,19 @@ _PRIVATE = (".ssh", ".gnupg", ".aws", ".kube")
 
 
 def open_sandbox(
-    settings: SandboxSettings, *, workspace: Path, artifacts: Path, notify: Notify, hide: Sequence[Path] = ()
+    settings: SandboxSettings,
+    *,
+    workspace: Path,
+    artifacts: Path,
+    notify: Notify,
+    hide: Sequence[Path] = (),
+    allow_host: AllowHost | None = None,
 ) -> Sandbox:
     """The sandbox that the settings name; nothing is started or made before its first use.
 
     `hide` are Handwork's own folders and files (store, configuration), which nothing inside may see. `auto` means bwrap and
-    never falls back to host. Raises ConfigError for a workspace that cannot be one; the first use
+    never falls back to host. `allow_host` is asked about places that no allow-list names.
+    Raises ConfigError for a workspace that cannot be one; the first use
     raises SandboxUnavailable, with the choices, where the backend does not run.
     """
     real, kept = Path(os.path.realpath(workspace)), Path(os.path.realpath(artifacts))
@@ -43,6 +50,8 @@ def open_sandbox(
     if settings.backend == "host":
         return HostSandbox(real, kept, notify, hide=hide)
     check_workspace(settings, real)
+    if settings.backend in ("landlock", "docker", "daytona"):
+        raise ConfigError(f"The sandbox backend {settings.backend} is not there yet", hint="--sandbox auto")
     return BwrapSandbox(real, kept, notify, network=settings.network, hide=hide)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handwork.errors import SandboxError
+from handwork.sandbox.base import Spent
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
 
@@ -122,6 +123,9 @@ class Program:
         pids, fds = await self._connection.request(op="tree", job=self._number)
         wire.close_all(fds)
         return [pid for pid in pids if isinstance(pid, int)] if isinstance(pids, list) else []
+
+    async def spent(self) -> Spent:
+        return Spent()
 
     # ---- for those who start it
 

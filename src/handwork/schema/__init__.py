@@ -3,6 +3,7 @@
 from handwork.schema.effects import (
     Action,
     ActionKind,
+    AllowHost,
     Approval,
     ApprovalChoice,
     ApprovalRequest,
@@ -48,6 +49,7 @@ __all__ = [
     "Action",
     "ActionKind",
     "AgentState",
+    "AllowHost",
     "Approval",
     "ApprovalChoice",
     "ApprovalRequest",

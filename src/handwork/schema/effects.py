@@ -19,12 +19,14 @@ class Action:
     """What a call does to one resource: concurrency, policy and resume all read this.
 
     `resource` is a path, an address or a name; `*` is shared with every resource, a folder with all below it.
-    `repeatable` says that doing it twice is the same as doing it once.
+    `repeatable` says that doing it twice is the same as doing it once. `command` is the text of a shell command that an
+    `execute` runs, whole: policy reads its parts.
     """
 
     kind: ActionKind
     resource: str = "*"
     repeatable: bool = False
+    command: str = ""
 
 
 class Mode(StrEnum):
@@ -65,12 +67,18 @@ ApprovalChoice: TypeAlias = Literal["allow", "allow_session", "allow_always", "d
 
 @validated(frozen=True, slots=True, config=STRICT)
 class ApprovalRequest:
-    """May this call run? `call.function.arguments` is exactly what will run."""
+    """May this call run? `call.function.arguments` is exactly what will run.
+
+    `preview` is what it would change, as a unified diff ('' if that is not known before). `rules` are what "allow for this
+    session" and "always" write down: rules of [policy] that name exactly what was allowed; without any, neither can be chosen.
+    """
 
     id: str
     call: ToolCall
     actions: tuple[Action, ...]
     why: str
+    preview: str = ""
+    rules: tuple[str, ...] = ()
 
 
 @validated(frozen=True, slots=True, config=STRICT)
@@ -85,5 +93,7 @@ Ask: TypeAlias = Callable[[Question], Awaitable[str]]
 """The door for questions. Raise Waiting when nobody is there."""
 Approve: TypeAlias = Callable[[ApprovalRequest], Awaitable[Approval]]
 """The door for approvals."""
+AllowHost: TypeAlias = Callable[[str, int], Awaitable[bool]]
+"""allow_host(host, port): whether what runs in the sandbox may reach that place, asked when the allow-list does not say."""
 Notify: TypeAlias = Callable[[str, str], None]
 """notify(level, text): how sandbox, llm and mcp report; level is info, warning or error."""

@@ -76,6 +76,11 @@ class Tool(ABC):
         """What a call with these (validated) arguments does to which resource; undeclared is the worst."""
         return [Action(kind="execute", resource="*")]
 
+    async def preview(self, arguments: Mapping[str, JSON], sandbox: Sandbox) -> str:
+        """What a call with these (validated) arguments would change, as a unified diff, for whoever is asked to approve it;
+        '' if that is not known before. Nothing may be changed by it."""
+        return ""
+
     @abstractmethod
     async def execute(self, *args: Any, **kwargs: Any) -> Any:
         """Run the call. Returns a ToolResult, a string or anything JSON; raises ToolError for what the model should read."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
-from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -13,7 +11,6 @@ from pydantic_core import from_json, to_json
 from handwork.errors import SandboxError
 from handwork.sandbox.base import Process, Sandbox
 
-_BRIDGE = str(Path(__file__).with_name("kernel_bridge.py"))
 _START_SECONDS = 60
 _ENVIRONMENT = {"TERM": "dumb", "PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive"}
 
@@ -31,7 +28,8 @@ class Link:
     @classmethod
     async def start(cls, sandbox: Sandbox) -> Link:
         """Start bridge and kernel, and wait until code can run. Errors: SandboxError, with what the kernel said."""
-        process = await sandbox.spawn([sys.executable, "-P", _BRIDGE], env=_ENVIRONMENT, stdin=True)
+        bridge = f"{sandbox.package}/tool/kernel_bridge.py"
+        process = await sandbox.spawn([sandbox.python, "-P", bridge], env=_ENVIRONMENT, stdin=True)
         link = cls(process, sandbox.generation)
         try:
             async with asyncio.timeout(_START_SECONDS):

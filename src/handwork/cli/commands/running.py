@@ -88,10 +88,14 @@ def _with_run_options(start: Callable[[Callable[[], Any]], int]) -> Callable[...
             float | None, typer.Option("--timeout", metavar="S", min=0.001, help="End after so many seconds.")
         ] = None,
         sandbox: Annotated[
-            Literal["auto", "bwrap", "host"] | None,
+            Literal["auto", "bwrap", "landlock", "host", "docker", "daytona"] | None,
             typer.Option("--sandbox", help="Where tools run; host is this machine, unprotected."),
         ] = None,
         net: Annotated[bool, typer.Option("--net", help="Let the sandbox reach the network.")] = False,
+        allow_net: Annotated[
+            list[str] | None,
+            typer.Option("--allow-net", metavar="HOST", help="Let the sandbox reach this host; may be given again."),
+        ] = None,
         approve: Annotated[
             Literal["ask", "auto", "read-only"] | None,
             typer.Option("--approve", help="Who approves calls (default: auto in a sandbox, ask on the host)."),
@@ -124,4 +128,5 @@ def _options(values: dict[str, Any]) -> Any:
 
     given = {name: values[name] for name in RunOptions.__dataclass_fields__ if name in values}
     given |= {"approve": Mode(given["approve"]) if given["approve"] else None, "image": tuple(given["image"] or ())}
+    given["allow_net"] = tuple(given["allow_net"] or ())
     return RunOptions(**given)

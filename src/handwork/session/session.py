@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -243,6 +243,10 @@ class Session:
                 hide=_own_files(self.settings),
             )
         return self._sandbox
+
+    async def after_call(self) -> Sequence[str]:
+        """A tool that works in the sandbox has ended its call: what the sandbox did to it, in sentences for the model."""
+        return await self._sandbox.after_call() if self._sandbox is not None else ()
 
     @property
     def mode(self) -> Mode:
