@@ -50,7 +50,7 @@ class Bash(Tool):
     sandboxed = True
 
     def actions(self, arguments: Mapping[str, JSON]) -> Sequence[Action]:
-        return [Action(kind="execute", resource="*")]
+        return [Action(kind="execute", command=scrub(str(arguments.get("command") or "")))]
 
     async def execute(
         self,
