@@ -38,6 +38,9 @@ AIMS = (
     Aim("rss_run", "memory after a run", "MB", most=60),
     Aim("version", "handwork --version", "ms", most=50),
     Aim("help", "handwork --help", "ms", most=250),
+    Aim("sandbox", "a sandbox from nothing to ready", "ms", most=60),
+    Aim("bash", "a bash call in a warm session", "ms", most=2),
+    Aim("python", "a python_execute call in a warm session", "ms", most=12),
     Aim("completion", "a session's id completed in a shell", "ms", most=300),
 )
 

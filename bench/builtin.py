@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,17 @@ def commands() -> dict[str, float]:
         "help": _wall_ms("--help"),
         "completion": _wall_ms("run", "--session", "", **completing),
     }
+
+
+def workshop() -> dict[str, float]:
+    """What the sandbox and its tools cost, where one runs: milliseconds of wall time."""
+    with tempfile.TemporaryDirectory(prefix="handwork-bench-") as home:
+        environ = {**os.environ, "HANDWORK_HOME": home}
+        ended = subprocess.run(
+            [sys.executable, str(HERE / "workshop.py")], env=environ, stdout=subprocess.PIPE, check=False
+        )
+    found: dict[str, float] = json.loads(ended.stdout) if ended.returncode == 0 else {}
+    return found
 
 
 def _wall_ms(*arguments: str, **environ: str) -> float:
@@ -80,5 +92,6 @@ def run() -> dict[str, float]:
             "agent_1000": throng["kb"],
             "chunks": measure(base, peer, "chunks", "1000")["ms"],
             "arguments": measure(base, peer, "arguments", str(256 * 1024))["ms"],
+            **workshop(),
             **commands(),
         }

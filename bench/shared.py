@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from builtin import HERE, commands, model_server
+from builtin import HERE, commands, model_server, workshop
 
 HARNESS = HERE.parent.parent / "shared" / "bench"
 RESULTS = HERE.parent / "build" / "bench"
@@ -35,7 +35,7 @@ def run(peers: Iterable[str]) -> dict[str, float]:
     for row in found:
         if "error" in row:
             print(f"{row['peer']} {row['mode']}: {row['error']}", file=sys.stderr)
-    return {**_figures(found), "step_500": _long_run(home), **commands()}
+    return {**_figures(found), "step_500": _long_run(home), **workshop(), **commands()}
 
 
 def _figures(rows: list[dict[str, Any]]) -> dict[str, float]:
