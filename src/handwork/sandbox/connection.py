@@ -14,6 +14,11 @@ from handwork.errors import SandboxError
 from handwork.sandbox.inside import wire
 from handwork.schema import Notify
 
+_UNFILTERED = (
+    "The sandbox does not filter system calls here. What runs in it can look for keys in your kernel keyrings (`keyctl show`), "
+    "and reaches more of the kernel than it needs"
+)
+
 News: TypeAlias = Callable[[dict[str, Any], list[int]], None]
 """What a job does with news of it; the descriptors become its own."""
 
@@ -129,10 +134,8 @@ class Connection:
         number, job = message.get("id"), message.get("job")
         if message.get("ready") and not self.ready.done():
             self.ready.set_result(None)
-            if keys := message.get("keys"):
-                self._notify(
-                    "warning", f"The sandbox does not hold programs off your kernel keyrings (`keyctl show`): {keys}"
-                )
+            if why := message.get("unfiltered"):
+                self._notify("warning", f"{_UNFILTERED}: {why}")
         elif isinstance(job, int) and job in self._jobs:
             if isinstance(over := message.get("over"), int):
                 self._notify(

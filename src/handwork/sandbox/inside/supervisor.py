@@ -10,7 +10,7 @@ import signal
 import time
 from _socket import AF_UNIX, SOCK_SEQPACKET, socket
 
-from . import files, jobs, keyrings, processes, wire
+from . import files, filter, jobs, processes, wire
 
 _WATCH = 0.1
 """Seconds between two looks at the number of processes."""
@@ -263,7 +263,7 @@ def main(
     _harden(limit)
     try:
         if not parent or jobs.die_with(parent):
-            supervisor.tell(ready=True, keys=keyrings.leave() if contained else "")
+            supervisor.tell(ready=True, unfiltered=filter.seal() if contained else "")
             supervisor.run()
     except InterruptedError:
         pass
