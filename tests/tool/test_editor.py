@@ -760,3 +760,43 @@ async def test_a_folder_of_thousands_of_similar_names_is_no_trap(host: Place) ->
     put(host, "report_final.txt", b"")
     assert "Did you mean report_final.txt" in await refused(host, "view", "report_fnal.txt")
     assert time.process_time() - begun < 2
+
+
+# What only looks the same
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "parts"),
+    [
+        ("say ‘hi’ – now\n", "say 'hi' - now", ("line 1", "U+2018", "U+0027 APOSTROPHE")),
+        ("cafe\u0301 = 1\n", "café = 1", ("line 1", "U+00E9")),
+        ("one\ncafé = 1\n", "cafe\u0301 = 1", ("line 2", "U+0065")),
+        ("pаypal\n", "paypal", ("U+0430 CYRILLIC SMALL LETTER A", "U+0061")),
+        ("pay\n", "pa\u200by", ("U+200B ZERO WIDTH SPACE",)),
+        ("pa\u200by\n", "pay", ("U+200B ZERO WIDTH SPACE",)),
+        ("a\nfoo(ｘ)\nb\n", "a\nfoo(x)\nb", ("line 1", "Line 2", "U+FF58")),
+        ("foo\u00a0bar\n", "foo bar", ("other white space", "'foo\\xa0bar'")),
+        ("if x:\n\treturn 1\n", "if x:\n    return 1", ("other white space", "'\\treturn 1'", "line 2")),
+        ("\tif x:\n\t\treturn 1\n", "if x:\n\treturn 1", ("other white space", "line 2", "'\\t\\treturn 1'")),
+    ],
+)
+async def test_a_near_miss_that_the_eye_takes_for_a_match_is_named(
+    host: Place, text: str, old: str, parts: tuple[str, ...]
+) -> None:
+    put(host, "x", text.encode())
+    message = await refused(host, "str_replace", "x", old_str=old, new_str="")
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize("old", ["  2: foo bar\n  3: baz", "2→foo bar", "   2 | foo bar\n   3 | baz", "2\tfoo  bar"])
+async def test_line_numbers_are_recognised_whatever_stands_behind_them(host: Place, old: str) -> None:
+    put(host, "x", b"a\nfoo bar\nbaz\n")
+    assert "line numbers" in await refused(host, "str_replace", "x", old_str=old, new_str="")
+
+
+async def test_parameters_that_were_filled_in_with_nothing_are_no_contradiction(host: Place) -> None:
+    put(host, "x", b"a\n")
+    await edit(host, "str_replace", "x", old_str="a", new_str="b", edits=[])
+    await edit(host, "str_replace", "x", old_str="", new_str="", edits=[{"old_str": "b", "new_str": "c"}])
+    assert got(host, "x") == b"c\n"

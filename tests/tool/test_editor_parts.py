@@ -105,7 +105,7 @@ def test_a_diff_can_be_applied(tmp_path: Path) -> None:
     before = "".join(lines) + "no end"
     lines[3], lines[40] = "changed\n", "also\nmore\n"
     after = "new first\n" + "".join(lines)
-    diff = unified(FileText(before), FileText(after), "x")
+    diff = unified(FileText(before), FileText(after), "x").text
     (tmp_path / "x").write_text(before)
     subprocess.run(["git", "apply", "-"], input=diff.encode(), cwd=tmp_path, check=True)
     assert (tmp_path / "x").read_text() == after
@@ -114,7 +114,7 @@ def test_a_diff_can_be_applied(tmp_path: Path) -> None:
 def test_a_diff_of_long_files_is_made_in_bounded_time_and_size() -> None:
     before = "".join(f"{n}\n" for n in range(50_000))
     after = "".join(f"{n} {n % 7}\n" for n in range(50_000))
-    diff = unified(FileText(before), FileText(after), "x")
+    diff = unified(FileText(before), FileText(after), "x").text
     assert len(diff) < 201_000
     assert "left out" in diff
 

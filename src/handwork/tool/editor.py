@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from handwork.errors import ToolError
+from handwork.errors import HandworkError, ToolError
 from handwork.sandbox.base import Entry, Sandbox
-from handwork.schema import JSON, Action, ToolResult, scrub
+from handwork.schema import JSON, Action, ToolResult
 from handwork.tool.base import Tool, ToolContext
 from handwork.tool.call_facts import has_results_of
-from handwork.tool.editor_change import Change, created, inserted, replaced, taken_back
+from handwork.tool.editor_change import Change
 from handwork.tool.editor_history import EditHistory
 from handwork.tool.editor_path import check_path, in_words, led, look, refuse_special
-from handwork.tool.editor_text import is_binary
+from handwork.tool.editor_plan import PLANS, Job
 from handwork.tool.editor_view import view_directory, view_file
-from handwork.tool.threads import off_loop
 
-R = TypeVar("R")
-_MAX_EDIT = 64_000_000
+_PREVIEW_SECONDS = 5.0
+_COMMANDS = ("view", *PLANS)
 _REVIEW = "Review the changes and make sure they are as expected (right place, indentation, no duplicates). Edit again if needed."
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One call: its arguments, and where it works."""
-
-    path: str
-    arguments: Mapping[str, Any]
-    sandbox: Sandbox
-    history: EditHistory
-    resumed: bool
-
-    def need(self, name: str, command: str) -> Any:
-        """An argument that the command cannot do without."""
-        value = self.arguments.get(name)
-        if value is None:
-            raise ToolError(f"Parameter `{name}` is required for command: {command}")
-        return value
 
 
 class StrReplaceEditor(Tool):
@@ -99,6 +79,8 @@ class StrReplaceEditor(Tool):
         "required": ["command", "path"],
     }
     sandboxed = True
+    _used: tuple[Sandbox, EditHistory] | None = None
+    """Where this tool last worked, and the edits there: what a preview of undo_edit takes back."""
 
     def actions(self, arguments: Mapping[str, JSON]) -> Sequence[Action]:
         resource = str(arguments.get("path") or "*")
@@ -106,31 +88,49 @@ class StrReplaceEditor(Tool):
             return [Action(kind="read", resource=resource, repeatable=True)]
         return [Action(kind="write", resource=resource)]
 
+    async def preview(self, arguments: Mapping[str, JSON], sandbox: Sandbox) -> str:
+        """The diff that the call would make; '' for a view, and for a call that would fail or takes long to foresee."""
+        command, path = str(arguments.get("command")), str(arguments.get("path") or "")
+        if command not in PLANS:
+            return ""
+        history = self._used[1] if self._used and self._used[0] is sandbox else EditHistory()
+        try:
+            async with asyncio.timeout(_PREVIEW_SECONDS):
+                check_path(path)
+                await led(sandbox, path, command)
+                _, change = await PLANS[command](Job(path, arguments, sandbox, history))
+        except (HandworkError, OSError):  # the call itself will say what is wrong with it
+            return ""
+        return change.diff.text
+
     async def execute(self, *, context: ToolContext, command: str, path: str, **arguments: Any) -> ToolResult:
         """Do one command. Errors: ToolError, each with its own text; nothing is changed then."""
-        work = _COMMANDS.get(command)
-        if work is None:
-            allowed = ", ".join(_COMMANDS)
-            raise ToolError(f"Unrecognized command `{command}`. The allowed commands are: {allowed}")
+        if command not in _COMMANDS:
+            raise ToolError(f"Unrecognized command `{command}`. The allowed commands are: {', '.join(_COMMANDS)}")
         check_path(path)
         history = context.resource("editor", EditHistory)
+        self._used = (context.sandbox, history)
         resumed = has_results_of(self.name, context.history)
-        job = _Job(path, arguments, context.sandbox, history, resumed)
+        job = Job(path, arguments, context.sandbox, history, resumed)
         try:
             note = await led(job.sandbox, path, command)
             if command == "view":
-                return await work(job)
+                return await _view(job)
             async with history.lock:
-                return _noted(await work(job), note)
+                return _noted(await _edit(job, command), note)
         except OSError as error:
             raise ToolError(in_words(error, path, command)) from error
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another agent's copy shares: not the edits of this one's session."""
+        return {name: value for name, value in vars(self).items() if name != "_used"}
 
 
 def _noted(result: ToolResult, note: str | None) -> ToolResult:
     return replace(result, system=" ".join(filter(None, (result.system, note)))) if note else result
 
 
-async def _view(job: _Job) -> ToolResult:
+async def _view(job: Job) -> ToolResult:
     entry = await look(job.sandbox, job.path)
     view_range = job.arguments.get("view_range")
     if entry.kind == "directory":
@@ -141,143 +141,60 @@ async def _view(job: _Job) -> ToolResult:
     return await view_file(job.sandbox, job.path, entry.size, view_range)
 
 
-async def _open(job: _Job) -> tuple[Entry, bytes]:
-    """A text file that is to be edited, and its bytes."""
-    entry = await look(job.sandbox, job.path)
-    refuse_special(entry, job.path)
-    if entry.size > _MAX_EDIT:
-        raise ToolError(
-            f"{job.path} has {entry.size} bytes, too many for this editor (limit {_MAX_EDIT}): use bash (sed, python)."
-        )
-    data = await job.sandbox.read(job.path)
-    if is_binary(data):
-        raise ToolError(
-            f"{job.path} is a binary file ({len(data)} bytes): it cannot be edited as text. Use bash or python_execute."
-        )
-    return entry, data
+async def _edit(job: Job, command: str) -> ToolResult:
+    """Plan the change and make it, unless somebody else has changed the file meanwhile."""
+    entry, change = await PLANS[command](job)
+    await _written(_store(job, change, undoes=command == "undo_edit"))
+    details: dict[str, JSON] = {
+        "path": job.path,
+        "diff": change.diff.text,
+        "added": change.diff.added,
+        "removed": change.diff.removed,
+    }
+    return ToolResult(output=_told(job, command, change), system=_of_links(entry), details=details)
 
 
-async def _create(job: _Job) -> ToolResult:
-    text = scrub(job.need("file_text", "create"))
-    entry = await job.sandbox.stat(job.path)
-    if entry is not None and entry.kind == "directory":
-        raise ToolError(f"The path {job.path} is a directory, and only the `view` command can be used on directories.")
-    if entry is not None:
-        raise ToolError(
-            f"File already exists at: {job.path}. Cannot overwrite files with command `create`. Use `str_replace` or `insert`."
-        )
-    if job.path.endswith("/"):
-        raise ToolError(
-            f"Cannot create {job.path}: it ends with a slash, so it names a directory. Give the file's name."
-        )
-    change = await off_loop(partial(created, text, job.path), len(text))
-    await _written(_store(job, change))
-    return ToolResult(output=f"File created successfully at: {job.path}", details=_details(job, change))
-
-
-async def _str_replace(job: _Job) -> ToolResult:
-    edits = job.arguments.get("edits")
-    if edits is not None and job.arguments.get("old_str") is not None:
-        raise ToolError("Give either `old_str` (with `new_str`) or `edits`, not both.")
-    if edits is None:
-        edits = [{"old_str": job.need("old_str", "str_replace"), "new_str": job.arguments.get("new_str")}]
-    if not isinstance(edits, list) or not all(
-        isinstance(one, dict) and isinstance(one.get("old_str"), str) for one in edits
-    ):
-        raise ToolError("`edits` must be a list of objects {old_str, new_str}.")
-    if not edits:
-        raise ToolError("`edits` is empty: give at least one {old_str, new_str}.")
-    entry, before = await _open(job)
-    size = len(before) + sum(len(one["old_str"]) + len(one.get("new_str") or "") for one in edits)
-    change = await off_loop(partial(replaced, before, edits, job.path), size)
-    return await _save(job, entry, change)
-
-
-async def _insert(job: _Job) -> ToolResult:
-    line = job.need("insert_line", "insert")
-    if not isinstance(line, int):
-        raise ToolError(f"Invalid `insert_line` {line!r}: it must be a whole number.")
-    new = job.need("new_str", "insert")
-    entry, before = await _open(job)
-    change = await off_loop(partial(inserted, before, line, new, job.path), len(before) + len(new))
-    return await _save(job, entry, change)
-
-
-async def _save(job: _Job, entry: Entry, change: Change) -> ToolResult:
-    await _written(_store(job, change))
-    output = (
+def _told(job: Job, command: str, change: Change) -> str:
+    match command:
+        case "create":
+            return f"File created successfully at: {job.path}"
+        case "undo_edit" if change.after is None:
+            return f"Creating {job.path} has been undone: the file is removed."
+        case "undo_edit":
+            return f"The last edit of {job.path} has been undone. Here's that place now:\n{change.snippet}"
+    return (
         f"The file {job.path} has been edited. Here's the result of running `cat -n` on a snippet of {job.path}:\n"
         f"{change.snippet}\n{_REVIEW}"
     )
-    return ToolResult(output=output, system=_of_links(entry), details=_details(job, change))
 
 
-def _details(job: _Job, change: Change) -> dict[str, JSON]:
-    return {"path": job.path, "diff": change.diff}
-
-
-def _of_links(entry: Entry) -> str | None:
+def _of_links(entry: Entry | None) -> str | None:
     """The rename that makes a write atomic parts a file from its other names, which a human may have meant to keep together."""
-    if entry.links < 2:
+    if entry is None or entry.links < 2:
         return None
     return (
         f"The file had {entry.links} names (hard links). Only this one was changed; the others keep the content before."
     )
 
 
-async def _store(job: _Job, change: Change) -> None:
-    """Write the change, unless somebody else has changed the file meanwhile, and note how it is taken back."""
-    await job.sandbox.write(job.path, change.after or b"", exclusive=change.seen is None, expected=change.seen)
-    job.history.add(await job.sandbox.resolve(job.path), change.record)
-
-
-async def _undo(job: _Job) -> ToolResult:
+async def _store(job: Job, change: Change, *, undoes: bool) -> None:
+    """Write the change, and note how it is taken back, or that it was."""
     real = await job.sandbox.resolve(job.path)
-    entry = await job.sandbox.stat(job.path)
-    edit = job.history.last(real)
-    if entry is not None:
-        refuse_special(entry, job.path)
-    if edit is None:
-        lost = " Edits made before the session was resumed can no longer be taken back." if job.resumed else ""
-        raise ToolError(f"No edit history found for {job.path}: there is nothing to undo.{lost}")
-    now = await job.sandbox.read(job.path) if entry is not None else None
-    if now is None or not await off_loop(partial(edit.fits, now), len(now)):
-        what = "no longer exists" if now is None else "has changed since its last edit here"
-        raise ToolError(
-            f"Cannot undo: {job.path} {what} (by a command, or by hand), and undoing would destroy that later work. "
-            "View it, and make the change with `str_replace`, or `create` it again."
-        )
-    change = await off_loop(partial(taken_back, now, edit, job.path), len(now))
-    await _written(_take_back(job, real, change))
-    if change.after is None:
-        output = f"Creating {job.path} has been undone: the file is removed."
-    else:
-        output = f"The last edit of {job.path} has been undone. Here's that place now:\n{change.snippet}"
-    return ToolResult(output=output, system=_of_links(entry) if entry else None, details=_details(job, change))
-
-
-async def _take_back(job: _Job, real: str, change: Change) -> None:
     if change.after is None:
         await job.sandbox.remove(job.path, expected=change.seen)
     else:
-        await job.sandbox.write(job.path, change.after, expected=change.seen)
-    job.history.pop(real)
+        await job.sandbox.write(job.path, change.after, exclusive=change.seen is None, expected=change.seen)
+    if undoes:
+        job.history.pop(real)
+    else:
+        job.history.add(real, change.record)
 
 
-async def _written(work: Coroutine[Any, Any, R]) -> R:
+async def _written(work: Coroutine[Any, Any, None]) -> None:
     """Finish a write and its record together, also when the call is cancelled meanwhile: half of it would be a lie to undo."""
     task = asyncio.ensure_future(work)
     try:
-        return await asyncio.shield(task)
+        await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task}, timeout=1)
         raise
-
-
-_COMMANDS: Mapping[str, Callable[[_Job], Awaitable[ToolResult]]] = {
-    "view": _view,
-    "create": _create,
-    "str_replace": _str_replace,
-    "insert": _insert,
-    "undo_edit": _undo,
-}

@@ -11,7 +11,7 @@ from handwork.errors import ToolError
 from handwork.schema import scrub
 from handwork.tool.editor_history import Edit
 from handwork.tool.editor_match import Edited, insert, replace
-from handwork.tool.editor_show import snippets, unified
+from handwork.tool.editor_show import Diff, snippets, unified
 from handwork.tool.editor_text import FileText
 
 
@@ -25,7 +25,7 @@ class Change:
     after: bytes | None
     seen: str | None
     snippet: str
-    diff: str
+    diff: Diff
     record: Edit
 
 

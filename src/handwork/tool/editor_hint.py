@@ -7,9 +7,10 @@ import heapq
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 
 from handwork.tool.editor_text import FileText, visible
+from handwork.tool.lookalikes import described, skeleton
 
 _MAX_WORDS = 2000
 _MAX_LINES = 100_000
@@ -17,20 +18,23 @@ _MAX_LINE = 400
 _COMPARED = 160
 """Characters of a line that are compared with another: comparing takes the product of both lengths."""
 _PIECES, _PIECE = 24, 3
+_NUMBERS = re.compile(r"(?m)^ *\d+(?:\t|: ?|→| ?[|│] ?|  +)")
 _FINALISTS = 8
 
 
 def not_found(file: FileText, old: str, path: str) -> str:
     """What to tell of an `old` (with LF endings) that the file's plain text does not hold."""
     text = f"No replacement was performed: `old_str` did not appear verbatim in {path}."
-    if hint := _numbered(file, old) or _spacing(file, old) or _case(file, old) or _nearest(file, old):
+    looks = (_numbered, _spacing, _case, _alike, _nearest)
+    if hint := next((hint for look in looks if (hint := look(file, old))), ""):
         return f"{text} {hint}"
     return f"{text} No line resembles it: view the file again."
 
 
 def _numbered(file: FileText, old: str) -> str:
-    bare = re.sub(r"(?m)^ *\d+\t", "", old)
-    if bare != old and bare in file.plain.text:
+    """Line numbers of `view` in front of the lines, with its tab or with what people make of it."""
+    bare = _NUMBERS.sub("", old)
+    if bare != old and (bare in file.plain.text or _spacing(file, bare)):
         return "It contains the line numbers that `view` shows: leave them (and the tab after each) out."
     return ""
 
@@ -69,9 +73,42 @@ def _case(file: FileText, old: str) -> str:
     return f"It does appear at line {line + 1} in other case. {_difference(theirs, old.split(chr(10)), line + 1)}"
 
 
+def _alike(file: FileText, old: str) -> str:
+    """The same to the eye: other dashes, quotes, blanks or letters of another script, composed otherwise, or with what is unseen."""
+    if file.plain.text.isascii() and old.isascii():
+        return ""
+    text, wanted = skeleton(file.plain.text), skeleton(old)
+    at = text.find(wanted) if wanted.strip() else -1
+    if at < 0:
+        return ""
+    line = text.count("\n", 0, at)
+    theirs = file.plain.text.split("\n")[line : line + old.count("\n") + 1]
+    for index, (one, two) in enumerate(zip(theirs, old.split("\n"), strict=False)):
+        if two not in one:
+            return f"It does appear at line {line + 1} in characters that only look alike. Line {line + 1 + index} {_unlike(one, two)}"
+    return f"It does appear at line {line + 1} in characters that only look alike."
+
+
+def _unlike(theirs: str, ours: str) -> str:
+    """The first character in which the two lines differ, from where they begin to look the same."""
+    if len(theirs) > 2 * _MAX_LINE:
+        return f"is one of them:\n  old_str: {_quoted(ours)}"
+    wanted = skeleton(ours)
+    start = max((at for at in range(len(theirs)) if skeleton(theirs[at:]).startswith(wanted)), default=0)
+    one, two = next(
+        (pair for pair in zip_longest(theirs[start:], ours, fillvalue="\n") if pair[0] != pair[1]), ("\n", "\n")
+    )
+    return (
+        f"has {described(one)} where `old_str` has {described(two)}:\n"
+        f"  file:    {_quoted(theirs)}\n  old_str: {_quoted(ours)}"
+    )
+
+
 def _difference(theirs: list[str], ours: list[str], line: int) -> str:
+    last = len(ours) - 1
     for index, (one, two) in enumerate(zip(theirs, ours, strict=False)):
-        if one != two:
+        within = (index == 0 and one.endswith(two)) or (index == last and one.startswith(two))
+        if one != two and not within:  # old_str may begin and end inside a line
             return f"The first difference, line {line + index}:\n  file:    {_quoted(one)}\n  old_str: {_quoted(two)}"
     return (
         f"The file has {len(theirs)} lines there, `old_str` has {len(ours)}; mind blank lines and spaces at line ends."

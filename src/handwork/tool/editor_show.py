@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from handwork.tool.editor_diff import Change, changes, with_context
 from handwork.tool.editor_text import FileText, visible
@@ -14,6 +16,8 @@ MAX_VIEW = 200_000
 _MAX_LINE = 20_000
 _MAX_DIFF = 200_000
 _CONTEXT = 3
+LEFT_OUT = "[the rest of the diff is left out]\n"
+"""The last line of a diff that is not whole."""
 
 
 def numbered(lines: Iterable[str], first: int = 1) -> tuple[str, int]:
@@ -57,18 +61,38 @@ def _piece(file: FileText, low: int, high: int) -> str:
     return text if last >= high else f"{text}\n[lines {last + 1} to {high} are not shown here]"
 
 
-def unified(before: FileText | None, after: FileText | None, path: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A unified diff, and how many lines came and went in all, also where its text is cut; `whole` says whether it is not."""
+
+    text: str
+    added: int
+    removed: int
+    whole: bool = True
+
+
+def unified(before: FileText | None, after: FileText | None, path: str) -> Diff:
     """The change as a unified diff with three lines of context; None stands for no file."""
     old, new = before.lines if before else [], after.lines if after else []
-    out = [f"--- {f'a/{path}' if before else '/dev/null'}\n", f"+++ {f'b/{path}' if after else '/dev/null'}\n"]
+    found = changes(old, new)
+    added, removed = sum(d - c for _, _, c, d in found), sum(b - a for a, b, _, _ in found)
+    out = [
+        f"--- {_name(f'a/{path}') if before else '/dev/null'}\n",
+        f"+++ {_name(f'b/{path}') if after else '/dev/null'}\n",
+    ]
     size = 0
-    for group in with_context(changes(old, new), _CONTEXT):
+    for group in with_context(found, _CONTEXT):
         for line in _hunk(group, old, new):
             size += len(line)
             if size > _MAX_DIFF:
-                return "".join([*out, "[the rest of the diff is left out]\n"])
+                return Diff("".join([*out, LEFT_OUT]), added, removed, whole=False)
             out.append(line)
-    return "".join(out)
+    return Diff("".join(out), added, removed)
+
+
+def _name(path: str) -> str:
+    """A path as a diff's head can hold it: on one line, quoted as git does where it must be."""
+    return path if path.isprintable() else json.dumps(path, ensure_ascii=not path.isascii())
 
 
 def _hunk(group: list[Change], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
