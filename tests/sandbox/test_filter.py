@@ -264,7 +264,9 @@ async def test_a_sandbox_without_its_filter_is_announced(
 ) -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     told: list[tuple[str, str]] = []
-    connection = Connection(ours, child, os.memfd_create("errors"), lambda level, text: told.append((level, text)))
+    connection = Connection(
+        ours, child, os.pidfd_open(child.pid), os.memfd_create("errors"), lambda level, text: told.append((level, text))
+    )
     wire.send_packet(theirs, *wire.encode({"ready": True, "unfiltered": "the kernel takes no filter"}, []))
     await connection.ready
     ((level, text),) = told

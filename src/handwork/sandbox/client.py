@@ -22,7 +22,6 @@ from handwork.sandbox.process import Program
 from handwork.schema import Notify
 
 PROCESS_LIMIT = 512
-_START_LIMIT = 30.0
 _CHUNK = 1 << 18
 
 
@@ -31,6 +30,8 @@ class SupervisedSandbox(ABC):
 
     name: str
     contained: bool
+    start_limit = 30.0
+    """Seconds that a supervisor may take until it is ready."""
 
     def __init__(self, workspace: Path, artifacts: Path, notify: Notify) -> None:
         self._workspace, self._artifacts, self._notify = workspace, artifacts, notify
@@ -71,6 +72,12 @@ class SupervisedSandbox(ABC):
     def _launch(self) -> Connection:
         """Start a supervisor; called with a running loop. Raises SandboxUnavailable."""
 
+    async def _prepare(self) -> None:
+        """What has to be there before `_launch`, and takes its time (a container, a remote machine)."""
+
+    def _give_up(self) -> None:
+        """The sandbox closes: what `_prepare` waits for is not needed any more."""
+
     @abstractmethod
     def _explain(self, errors: str) -> SandboxError:
         """Why the supervisor did not start, given what it wrote on its standard error."""
@@ -108,12 +115,13 @@ class SupervisedSandbox(ABC):
             self._clean()
         self._workspace.mkdir(parents=True, exist_ok=True)
         self._artifacts.mkdir(parents=True, exist_ok=True)
+        await self._prepare()
         while True:
             if self._closed:
                 raise SandboxError("The sandbox was closed while it started")
             connection = self._connection = self._launch()
             try:
-                async with asyncio.timeout(_START_LIMIT):
+                async with asyncio.timeout(self.start_limit):
                     await connection.ready
             except (SandboxError, TimeoutError):
                 await connection.end()
@@ -138,6 +146,7 @@ class SupervisedSandbox(ABC):
 
     async def _close(self) -> None:
         if self._starting is not None:
+            self._give_up()
             if self._connection is not None:
                 await self._connection.end()  # a start that goes on ends with it, instead of at its time limit
             await asyncio.wait([self._starting])

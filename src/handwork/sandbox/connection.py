@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 from collections import deque
 from collections.abc import Callable
 from socket import socket
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from handwork.errors import SandboxError
 from handwork.sandbox.inside import wire
@@ -23,13 +22,20 @@ News: TypeAlias = Callable[[dict[str, Any], list[int]], None]
 """What a job does with news of it; the descriptors become its own."""
 
 
-class Connection:
-    """One running supervisor; `failure` says why it is gone, whoever ended it."""
+class Child(Protocol):
+    """What the supervisor runs in: a process of ours, or a container elsewhere."""
 
-    def __init__(self, sock: socket, child: subprocess.Popen[bytes], errors: int, notify: Notify) -> None:
+    def kill(self) -> object: ...
+
+    def wait(self) -> object: ...
+
+
+class Connection:
+    """One running supervisor; `failure` says why it is gone, whoever ended it. `exit_fd` becomes readable when its child has ended."""
+
+    def __init__(self, sock: socket, child: Child, exit_fd: int, errors: int, notify: Notify) -> None:
         self._loop = asyncio.get_running_loop()
-        self._sock, self._child, self._stderr = sock, child, errors
-        self._exit_fd = os.pidfd_open(child.pid)  # now: later somebody else may have reaped it
+        self._sock, self._child, self._exit_fd, self._stderr = sock, child, exit_fd, errors
         self._notify = notify
         self.errors = ""
         """What the supervisor, or what should have started it, wrote on its standard error; known when it has ended."""

@@ -75,4 +75,5 @@ def launch(
         raise
     finally:
         theirs.close()
-    return Connection(ours, child, errors, notify)
+    # The pidfd is taken now: later somebody else may have reaped the child.
+    return Connection(ours, child, os.pidfd_open(child.pid), errors, notify)
