@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from handwork.config import LLMSettings
+from handwork.config.user_proxy import proxy_for
 from handwork.errors import (
     AuthenticationError,
     BadRequestError,
@@ -32,7 +33,7 @@ from handwork.llm.asking import asking, close_model, reply_of
 from handwork.llm.base import Model
 from handwork.llm.build import build_model
 from handwork.llm.retry import Retry
-from handwork.llm.transport import _plain, proxy_for
+from handwork.llm.transport import _plain
 from handwork.schema import (
     Discarded,
     Image,

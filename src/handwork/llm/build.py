@@ -13,6 +13,7 @@ from handwork.config import Home, LLMSettings
 from handwork.config.credentials import provider_at, provider_key, url_origin, withheld_variable
 from handwork.config.keys import KeyStore
 from handwork.config.masking import masked, without_secrets
+from handwork.config.user_proxy import is_loopback
 from handwork.errors import ConfigError, NoModelError
 from handwork.llm.address import ANTHROPIC, check_url, endpoint, key_headers
 from handwork.llm.anthropic.encoder import MessagesEncoder
@@ -38,7 +39,7 @@ from handwork.llm.providers import (
     split_model,
 )
 from handwork.llm.retry import Retry
-from handwork.llm.transport import TimeLimits, Transport, is_loopback
+from handwork.llm.transport import TimeLimits, Transport
 from handwork.llm.wire import Decoder, Encoder
 from handwork.llm.wire_model import WireModel
 from handwork.schema import Notify

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from handwork.llm.transport import proxy_for, trusting
+from handwork.config.user_proxy import proxy_for
+from handwork.llm.transport import trusting
 
 _LARGEST = 4 << 20
 

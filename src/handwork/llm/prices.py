@@ -7,7 +7,7 @@ import importlib
 from urllib.parse import urlsplit
 
 from handwork.config import PriceSettings
-from handwork.llm.transport import is_loopback
+from handwork.config.user_proxy import is_loopback
 from handwork.schema import Usage
 
 

@@ -11,6 +11,7 @@ from handwork.cli.doctor.finding import Finding, Ground
 from handwork.config import LLMSettings, Settings
 from handwork.config.key_forms import owners_of
 from handwork.config.providers import LOCAL_SERVERS, PROVIDERS, Provider
+from handwork.config.user_proxy import is_loopback
 from handwork.errors import (
     AuthenticationError,
     ConfigError,
@@ -21,7 +22,6 @@ from handwork.errors import (
 from handwork.llm.choice import Candidate, choose, environment_candidates, model_of, stored_candidates
 from handwork.llm.detect import find_servers
 from handwork.llm.llm import LLM
-from handwork.llm.transport import is_loopback
 from handwork.schema import Message
 from handwork.tool.threads import run_in_thread
 

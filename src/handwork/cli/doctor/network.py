@@ -12,8 +12,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from handwork.cli.doctor.finding import Finding, Ground
+from handwork.config.user_proxy import proxy_for
 from handwork.errors import ConfigError
-from handwork.llm.transport import proxy_for
 
 _GROUP = "Network"
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy")

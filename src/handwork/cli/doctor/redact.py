@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from handwork.config import Settings
 from handwork.config.providers import PROVIDERS
-from handwork.llm.transport import is_loopback
+from handwork.config.user_proxy import is_loopback
 
 HIDDEN = "<hidden>"
 _SECRET_NAME = re.compile(r"key|token|secret|pass|pwd|credential|auth|cookie|private|signature|dsn", re.IGNORECASE)

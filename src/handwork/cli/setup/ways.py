@@ -19,12 +19,12 @@ from handwork.config.extras import missing_extra
 from handwork.config.key_forms import clean_key, owners_of, shown_key
 from handwork.config.providers import LOCAL, PROVIDERS, Provider
 from handwork.config.setup_file import FILE, delete_choice
+from handwork.config.user_proxy import is_loopback
 from handwork.errors import ConfigError, HandworkError, ModelConnectionError, ModelNotFoundError
 from handwork.llm.address import check_url
 from handwork.llm.choice import Candidate, Survey, model_of
 from handwork.llm.detect import Server, best_model, list_models
 from handwork.llm.local.catalog import LOCAL_MODELS
-from handwork.llm.transport import is_loopback
 
 Way = Callable[[], Candidate | None]
 _SHOWN = 15

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from handwork.config.user_proxy import proxy_for
 from handwork.errors import ConfigError
 from handwork.llm.failures import mask
 from handwork.llm.local.package_index import ACCEPT, shown
 from handwork.llm.local.package_sources import Sources
-from handwork.llm.transport import proxy_for
 
 Progress = Callable[[int, int], None]
 """progress(bytes done, bytes in all)."""
