@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from handwork.cli.columns import fit
+from handwork.schema.visible import INVISIBLE, without_hidden
 
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor, screen
@@ -12,41 +13,30 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]"  # two-character sequences, and the beginning of a broken one
 )
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
-_ACTING = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x9f"  # control characters but tab and newline
-    "\u202a-\u202e\u2066-\u2069"  # bidi embeddings, overrides and isolates; the marks of honest texts stay
-    "\ud800-\udfff\ufff9-\ufffb]"  # lone surrogates, interlinear annotation
-)
+_ACTING = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters but tab and newline, and halves of characters."""
 _BEGUN = re.compile(
     r"(?:\x1b[ -/]*|(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*\x1b?"
-    "|\r|\U0001f3f4[\U000e0030-\U000e007a]*)\\Z"
+    rf"|\r|(?<![{INVISIBLE}])[{INVISIBLE}]+)\Z"
 )
 _LONGEST = 4096
-_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
-_TAGS = re.compile(f"({_FLAG})|[\U000e0000-\U000e007f]")  # tags spell out regional flags; elsewhere they only hide text
-_LETTER = "[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-_SELECTORS = f"({_LETTER})?([\U000e0100-\U000e01ef]+)"
 _MARKS = re.compile(
     "[^\\S\n ]"  # blanks that are no plain space
-    "|[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff\U0001d173-\U0001d17a]"
+    "|[\x00-\x09\x0b-\x1f\x7f-\x9f\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u2028-\u202e\u2060-\u206f\u2800\ud800-\udfff"
+    f"\U000110bd\U000110cd\U00013430-\U0001343f{INVISIBLE}]"
 )
 
 
 def clean_for_terminal(text: str) -> str:
     """The text without what a terminal would act on: escape sequences, control characters, bidi overrides, invisible tags.
 
-    Line ends become newlines. Letters of every script, their joiners and direction marks, and emoji stay as they are.
-    Takes time linear in the text's length.
+    Line ends become newlines. Letters of every script, their joiners and direction marks, and emoji stay as they are (see
+    `schema.visible`). Takes time linear in the text's length.
     """
     if text.isascii() and text.isprintable():
         return text
     text = _LINE_ENDS.sub("\n", _ESCAPES.sub("", text))
-    text = _ACTING.sub("", text)
-    if text.isascii():
-        return text
-    text = _TAGS.sub(lambda found: found[1] or "", text)
-    return re.sub(_SELECTORS, lambda found: found[1] + found[2][0] if found[1] else "", text)
+    return without_hidden(_ACTING.sub("", text))
 
 
 def show_exactly(text: str) -> str:
@@ -117,11 +107,11 @@ class StreamCleaner:
     def finish(self) -> str:
         """What was held back, as far as it can be shown."""
         held, self._held = self._held, ""
-        return self._cleaned(held)
+        shown, self._last = self._cleaned(held), ""
+        return shown
 
     def _cleaned(self, text: str) -> str:
-        before = self._last  # a variant's selector is honest only right after its letter
+        before = self._last  # whether a joiner or a selector is honest, the letter before it tells
         shown = clean_for_terminal(before + text)[len(before) :]
-        if text:
-            self._last = shown[-1:] if re.fullmatch(_LETTER, shown[-1:]) else ""
+        self._last = (before + shown)[-1:]
         return shown
