@@ -16,6 +16,7 @@ from handwork.errors import SandboxError
 from handwork.sandbox.bwrap import BwrapSandbox
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.host import HostSandbox
+from handwork.sandbox.limits import Limits
 
 from .conftest import Opener
 
@@ -145,7 +146,10 @@ async def test_a_leader_that_is_stopped_from_inside_does_not_save_its_job(
 async def test_a_fork_bomb_is_ended_and_the_others_go_on(backend: str, tmp_path: Path) -> None:
     notices: list[str] = []
     sandbox = _BACKENDS[backend](
-        tmp_path / "workspace", tmp_path / "artifacts", lambda level, text: notices.append(text), process_limit=60
+        tmp_path / "workspace",
+        tmp_path / "artifacts",
+        lambda level, text: notices.append(text),
+        limits=Limits(60, 1 << 30),
     )
     try:
         other = await sandbox.spawn(["cat"], stdin=True)

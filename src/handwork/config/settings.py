@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 from handwork.config.keys import KeyStore
 from handwork.config.mcp import MCPSettings
 from handwork.config.own_keys import keys_in
+from handwork.config.sizes import Size
 from handwork.config.table import SettingsTable, secrets
 from handwork.config.tool_tables import BrowserSettings, DaytonaSettings, RunflowSettings, SearchSettings
 from handwork.errors import ConfigError
@@ -65,7 +66,10 @@ class LLMSettings(SettingsTable):
 class SandboxSettings(SettingsTable):
     """[sandbox]. `backend`: auto, bwrap, landlock, host, docker, daytona. `network` opens all of it, `allow_net` the hosts that it
     names. `use_sandbox` asks for a container, which the keys below it describe; without one,
-    tools run where `backend` says, and that is never the host unless it is named."""
+    tools run where `backend` says, and that is never the host unless it is named.
+
+    What may be used: `memory_limit` and `file_limit` (the largest file) as 512m or 6g, `cpu_limit` in processors, `process_limit`
+    in processes; `disk_reserve` is what must stay free on the workspace's disk. Absent means what the backend finds fit."""
 
     backend: Literal["auto", "bwrap", "landlock", "host", "docker", "daytona"] = "auto"
     network: bool = False
@@ -73,10 +77,18 @@ class SandboxSettings(SettingsTable):
     use_sandbox: bool = False
     image: str = "python:3.12-slim"
     work_dir: str = "/workspace"
-    memory_limit: str = "512m"
-    cpu_limit: float = Field(default=1.0, gt=0)
+    memory_limit: Size | None = None
+    cpu_limit: float | None = Field(default=None, gt=0)
+    process_limit: int = Field(default=512, ge=16)
+    file_limit: Size | None = None
+    disk_reserve: Size | None = None
     timeout: int = Field(default=300, gt=0)
     network_enabled: bool = False
+
+    @property
+    def describes_container(self) -> bool:
+        """Whether the table was written for OpenManus, where memory and processors are those of its containers alone."""
+        return "use_sandbox" in self.model_fields_set
 
 
 class PolicySettings(SettingsTable):

@@ -11,8 +11,9 @@ from handwork.errors import ConfigError
 
 _FOR_LATER = ("browser", "search", "daytona", "mcp", "runflow")
 """Tables of tools that this version does not have yet; they are kept for whoever reads them."""
-_OF_A_CONTAINER = ("image", "work_dir", "memory_limit", "cpu_limit", "timeout", "network_enabled")
+_OF_A_CONTAINER = ("image", "work_dir", "timeout", "network_enabled")
 """Keys of [sandbox] that describe a container, which this version does not have yet either."""
+_MAYBE_OF_A_CONTAINER = ("memory_limit", "cpu_limit")
 _HAS_NETWORK = "; for the network: `[sandbox] network = true` or --net"
 
 
@@ -20,7 +21,7 @@ def without_effect(settings: Settings, origins: Mapping[KeyPath, Origin]) -> lis
     """One notice (or none) of keys that were set to something else than they are anyway, and that nobody reads."""
     found: dict[str, list[str]] = {}
     for path in origins:
-        if _is_for_later(path) and _differs(settings, path):
+        if _is_for_later(settings, path) and _differs(settings, path):
             found.setdefault(f"[{'.'.join(path[:-1])}]", []).append(path[-1])
     told = [f"{table} {', '.join(keys)}" for table, keys in found.items()]
     if servers := [name for name, server in settings.mcp.servers.items() if not server.disabled]:
@@ -29,9 +30,10 @@ def without_effect(settings: Settings, origins: Mapping[KeyPath, Origin]) -> lis
     return [f"Accepted, but without effect in this version: {'; '.join(told)}{instead}"] if told else []
 
 
-def _is_for_later(path: KeyPath) -> bool:
+def _is_for_later(settings: Settings, path: KeyPath) -> bool:
     if path[0] == "sandbox":
-        return path[1] in _OF_A_CONTAINER
+        described = _MAYBE_OF_A_CONTAINER if settings.sandbox.describes_container else ()
+        return path[1] in (*_OF_A_CONTAINER, *described)
     return path[0] in _FOR_LATER and path[:2] != ("mcp", "servers")
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox import root, unavailable
-from handwork.sandbox.client import PROCESS_LIMIT, SupervisedSandbox
+from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
 from handwork.sandbox.launch import base_environment, launch
+from handwork.sandbox.limits import Limits
 from handwork.schema import Notify
 
 _STRICT = ("--unshare-user", "--disable-userns")
@@ -51,10 +52,10 @@ class BwrapSandbox(SupervisedSandbox):
 
     def __init__(
         self, workspace: Path, artifacts: Path, notify: Notify, *, network: bool = False, hide: Sequence[Path] = (),
-        program: Path | None = None, process_limit: int = PROCESS_LIMIT,
+        program: Path | None = None, limits: Limits | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(workspace, artifacts, notify)
-        self._network, self._hide, self._program, self._limit = network, tuple(hide), program, process_limit
+        super().__init__(workspace, artifacts, notify, limits)
+        self._network, self._hide, self._program = network, tuple(hide), program
         self._strict = True
         self._warned = False
 
@@ -83,7 +84,12 @@ class BwrapSandbox(SupervisedSandbox):
                     self.workspace,
                     "--",
                 ],
-                {"workspace": self.workspace, "limit": self._limit, "allowed": _EVERYTHING, "contained": True},
+                {
+                    "workspace": self.workspace,
+                    "limits": self._limits.words(),
+                    "allowed": _EVERYTHING,
+                    "contained": True,
+                },
                 # Of bwrap, too: what it is started with stays readable in /proc/1/environ.
                 environment=self._environment(),
                 pass_fds=list(files.values()),

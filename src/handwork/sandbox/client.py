@@ -12,16 +12,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from handwork.config import SandboxSettings
 from handwork.errors import SandboxError
 from handwork.sandbox import process
 from handwork.sandbox.base import Entry, ExecResult, Process
 from handwork.sandbox.capture import Drain
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
+from handwork.sandbox.limits import Limits, limits_of
 from handwork.sandbox.process import Program
 from handwork.schema import Notify
 
-PROCESS_LIMIT = 512
 _CHUNK = 1 << 18
 
 
@@ -33,8 +34,9 @@ class SupervisedSandbox(ABC):
     start_limit = 30.0
     """Seconds that a supervisor may take until it is ready."""
 
-    def __init__(self, workspace: Path, artifacts: Path, notify: Notify) -> None:
+    def __init__(self, workspace: Path, artifacts: Path, notify: Notify, limits: Limits | None = None) -> None:
         self._workspace, self._artifacts, self._notify = workspace, artifacts, notify
+        self._limits = limits or limits_of(SandboxSettings())
         self._connection: Connection | None = None
         self._starting: asyncio.Task[Connection] | None = None
         self._starts = 0
@@ -66,6 +68,10 @@ class SupervisedSandbox(ABC):
         told, self._told = self._told, []
         return [*told, *self._tidy()] if self._starts else told
 
+    def _tell(self, sentence: str) -> None:
+        if sentence not in self._told:  # a hundred bombs in one call are one sentence
+            self._told.append(sentence)
+
     # ---- what a backend adds
 
     @abstractmethod
@@ -89,6 +95,9 @@ class SupervisedSandbox(ABC):
     @abstractmethod
     def _environment(self) -> Mapping[str, str]:
         """The clean environment of programs inside."""
+
+    async def _connected(self, connection: Connection) -> None:
+        """What belongs to a start once the supervisor is ready."""
 
     def _tidy(self) -> list[str]:
         """Put away what a call left and may not lie where it is; sentences for the model. Also called when the sandbox closes."""
@@ -120,9 +129,11 @@ class SupervisedSandbox(ABC):
             if self._closed:
                 raise SandboxError("The sandbox was closed while it started")
             connection = self._connection = self._launch()
+            connection.tell = self._tell
             try:
                 async with asyncio.timeout(self.start_limit):
                     await connection.ready
+                    await self._connected(connection)
             except (SandboxError, TimeoutError):
                 await connection.end()
                 if self._closed:
@@ -197,8 +208,8 @@ class SupervisedSandbox(ABC):
             output.close()
             errors.close()
         if program.over:
-            problems += b"\n[ended: more than %d processes]\n" % program.over
-        return ExecResult(await program.wait(), text, problems, timed_out, lost + also)
+            problems += f"\n[{program.over}]\n".encode()
+        return ExecResult(await program.wait(), text, problems, timed_out, lost + also, await program.spent())
 
     async def spawn(
         self,

@@ -10,6 +10,7 @@ from socket import socket
 from typing import Any, Protocol, TypeAlias
 
 from handwork.errors import SandboxError
+from handwork.sandbox import limits
 from handwork.sandbox.inside import wire
 from handwork.schema import Notify
 
@@ -37,6 +38,8 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._sock, self._child, self._exit_fd, self._stderr = sock, child, exit_fd, errors
         self._notify = notify
+        self.tell: Callable[[str], None] = lambda text: None
+        """Told, in a sentence for the model, when a program was ended at a limit."""
         self.errors = ""
         """What the supervisor, or what should have started it, wrote on its standard error; known when it has ended."""
         self._answers: dict[int, asyncio.Future[tuple[Any, list[int]]]] = {}
@@ -143,10 +146,9 @@ class Connection:
             if why := message.get("unfiltered"):
                 self._notify("warning", f"{_UNFILTERED}: {why}")
         elif isinstance(job, int) and job in self._jobs:
-            if isinstance(over := message.get("over"), int):
-                self._notify(
-                    "warning", f"A program was ended: together with others it had started more than {over} processes"
-                )
+            if isinstance(kind := message.get("over"), str) and isinstance(limit := message.get("limit"), int):
+                self._notify("warning", text := limits.told(kind, limit))
+                self.tell(text)
             self._jobs[job][0](message, fds)
             return
         elif isinstance(number, int) and number in self._answers and not self._answers[number].done():

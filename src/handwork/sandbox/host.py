@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from handwork.errors import SandboxError, SandboxUnavailable
-from handwork.sandbox.client import PROCESS_LIMIT, SupervisedSandbox
+from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.launch import base_environment, launch
+from handwork.sandbox.limits import Limits
 from handwork.schema import Notify
 
 
@@ -29,10 +30,10 @@ class HostSandbox(SupervisedSandbox):
         notify: Notify,
         *,
         hide: Sequence[Path] = (),
-        process_limit: int = PROCESS_LIMIT,
+        limits: Limits | None = None,
     ) -> None:
-        super().__init__(workspace, artifacts, notify)
-        self._hide, self._limit = tuple(hide), process_limit
+        super().__init__(workspace, artifacts, notify, limits)
+        self._hide = tuple(hide)
         self._scratch = ""
         notify(
             "warning",
@@ -55,7 +56,7 @@ class HostSandbox(SupervisedSandbox):
                 [],
                 {
                     "workspace": self.workspace,
-                    "limit": self._limit,
+                    "limits": self._limits.words(),
                     "allowed": allowed,
                     "parent": os.getpid(),
                     "scratch": self._scratch,

@@ -14,6 +14,7 @@ from handwork.errors import ConfigError
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.bwrap import BwrapSandbox, find_bwrap
 from handwork.sandbox.host import HostSandbox
+from handwork.sandbox.limits import limits_of
 from handwork.schema import AllowHost, Notify
 
 __all__ = ["check_workspace", "find_bwrap", "open_sandbox", "probe"]
@@ -48,11 +49,11 @@ def open_sandbox(
                 f"The workspace {real} lies in Handwork's own folder {path}", hint="choose another with --workspace"
             )
     if settings.backend == "host":
-        return HostSandbox(real, kept, notify, hide=hide)
+        return HostSandbox(real, kept, notify, hide=hide, limits=limits_of(settings))
     check_workspace(settings, real)
     if settings.backend in ("landlock", "docker", "daytona"):
         raise ConfigError(f"The sandbox backend {settings.backend} is not there yet", hint="--sandbox auto")
-    return BwrapSandbox(real, kept, notify, network=settings.network, hide=hide)
+    return BwrapSandbox(real, kept, notify, network=settings.network, hide=hide, limits=limits_of(settings))
 
 
 def check_workspace(settings: SandboxSettings, workspace: Path) -> None:

@@ -12,6 +12,7 @@ from handwork.errors import SandboxError
 from handwork.sandbox.base import Spent
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
+from handwork.sandbox.limits import told
 
 _DRAIN = 1 << 20
 """How much of a pipe is still read after its program ended: more than a pipe holds, yet an end in sight."""
@@ -19,7 +20,8 @@ _KILL_LIMIT = 10.0
 
 
 class Program:
-    """A Process of the protocol, and the ground under `exec`. `over` is the limit of processes that its tree broke, or 0."""
+    """A Process of the protocol, and the ground under `exec`. `over` says that and why something of its tree was
+    ended at a limit, or is ''."""
 
     def __init__(self, connection: Connection, number: int) -> None:
         self._connection, self._number = connection, number
@@ -29,7 +31,8 @@ class Program:
         self.gone = asyncio.Event()
         self.pid = 0
         self.returncode: int | None = None
-        self.over = 0
+        self.over = ""
+        self._spent = Spent()
         self._failure: SandboxError | None = None
         self.output: int | None = None
         self.input: int | None = None
@@ -125,7 +128,12 @@ class Program:
         return [pid for pid in pids if isinstance(pid, int)] if isinstance(pids, list) else []
 
     async def spent(self) -> Spent:
-        return Spent()
+        if not self.gone.is_set() and self._connection.alive:
+            with contextlib.suppress(SandboxError):
+                found, fds = await self._connection.request(op="spent", job=self._number)
+                wire.close_all(fds)
+                self._count(found)
+        return self._spent
 
     # ---- for those who start it
 
@@ -155,10 +163,11 @@ class Program:
                 self.started.set_result(None)
         if isinstance(code := news.get("errno"), int) and not self.started.done():
             self.started.set_exception(_StartError(code, str(news.get("what"))))
+        if isinstance(kind := news.get("over"), str) and isinstance(limit := news.get("limit"), int):
+            self.over = told(kind, limit)
+        self._count(news.get("spent"))
         if isinstance(code := news.get("exit"), int):
             self._end(code)
-        if isinstance(over := news.get("over"), int):
-            self.over = over
         if news.get("gone"):
             # Without an exit before it: something inside killed the leader, and with it the program.
             self._end(-9)
@@ -166,6 +175,12 @@ class Program:
                 self.started.set_exception(SandboxError("The program was ended while it started"))
             self._connection.forget_job(self._number)
             self.gone.set()
+
+    def _count(self, spent: Any) -> None:
+        match spent:
+            case [float() | int() as seconds, int() as memory]:
+                peak = max(memory, self._spent.peak_memory)
+                self._spent = Spent(max(float(seconds), self._spent.cpu_seconds), peak)
 
     def _lose(self, failure: SandboxError) -> None:
         self._failure = failure

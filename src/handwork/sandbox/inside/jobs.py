@@ -57,7 +57,20 @@ def die_with(parent: int) -> bool:
 class Job:
     """What the supervisor knows of a job; `report` is the pipe on which the leader tells of it."""
 
-    __slots__ = ("exited", "id", "keep", "killing", "leader", "over", "program", "report", "rest")
+    __slots__ = (
+        "cpu",
+        "ended",
+        "exited",
+        "id",
+        "keep",
+        "killing",
+        "leader",
+        "over",
+        "peak",
+        "program",
+        "report",
+        "rest",
+    )
 
     def __init__(self, number: int, leader: int, report: int) -> None:
         self.id, self.leader, self.report = number, leader, report
@@ -65,7 +78,20 @@ class Job:
         self.exited = False
         self.killing = self.over = False
         self.keep: list[tuple[int, frozenset[int]]] = []
+        self.ended: set[int] = set()
+        """Processes that had to end for what they used; the job itself goes on."""
+        self.cpu, self.peak = 0.0, 0
+        """The processor time of its dead in seconds, and the largest memory of one of its processes in bytes."""
         self.rest = b""
+
+    def spent(self) -> list[float]:
+        """Processor time and peak memory until now, with the living."""
+        waited = processes.times(self.leader)[1]
+        for pid in processes.below(self.leader):
+            waited += sum(processes.times(pid))
+            self.peak = max(self.peak, processes.status(pid).get(b"VmHWM", 0))
+        # What the leader told of the dead is exact, what /proc tells is rounded to its ticks.
+        return [max(waited, self.cpu), self.peak]
 
     def news(self) -> list[dict[str, object]] | None:
         """What the leader reported since the last time, as messages; None when the leader has ended."""
@@ -73,16 +99,22 @@ class Job:
         if not data:
             return None
         *lines, self.rest = (self.rest + data).split(b"\n")
-        return [self._read(line[:1], line[1:].split(b" ", 1)) for line in lines]
+        news = (self._read(line[:1], line[1:].split(b" ")) for line in lines)
+        return [message for message in news if message]
 
     def _read(self, kind: bytes, words: list[bytes]) -> dict[str, object]:
+        if kind in (b"x", b"s"):
+            self.cpu, self.peak = int(words[-2]) / 1e6, max(self.peak, int(words[-1]) << 10)
         if kind == b"p":
             self.program = int(words[0])
             return {"job": self.id, "pid": self.program}
         if kind == b"f":
             return {"job": self.id, "errno": int(words[0]), "what": words[1].decode()}
+        if kind == b"s":
+            return {}
         self.exited = True
-        return {"job": self.id, "exit": int(words[0]), "gone": words[1] == b"1"}
+        gone = words[1] == b"1"
+        return {"job": self.id, "exit": int(words[0]), "gone": gone, "spent": [self.cpu, self.peak]}
 
 
 class Order:
@@ -138,28 +170,50 @@ def _lead(supervisor: int, report: int, order: Order) -> None:
     hurry()  # the dead of a fork bomb wait for this process
     os.chdir("/")
     os.write(report, b"p%d\n" % program)
+    tally = _Tally()
     while True:
         try:
-            pid, status = os.waitpid(-1, 0)
+            pid, status = tally.wait(0)
         except ChildProcessError:
+            os.write(report, b"s%d %d\n" % tally.so_far())
             os._exit(0)
         if pid == program:
-            os.write(report, b"x%d %d\n" % (os.waitstatus_to_exitcode(status), _reap()))
+            code = os.waitstatus_to_exitcode(status)
+            gone = tally.reap()
+            os.write(report, b"x%d %d %d %d\n" % (code, gone, *tally.so_far()))
 
 
-def _reap() -> bool:
-    """Collect the dead; True if no child is left."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return True
-    return False
+class _Tally:
+    """Collects the dead of a leader and what they used, each with all that it waited for itself."""
+
+    def __init__(self) -> None:
+        self.cpu = 0.0
+        self.peak = 0
+
+    def wait(self, options: int) -> tuple[int, int]:
+        pid, status, used = os.wait4(-1, options)
+        self.cpu += used.ru_utime + used.ru_stime
+        self.peak = max(self.peak, used.ru_maxrss)
+        return pid, status
+
+    def reap(self) -> bool:
+        """Collect all the dead; True if no child is left."""
+        try:
+            while self.wait(os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return True
+        return False
+
+    def so_far(self) -> tuple[int, int]:
+        """Microseconds of processor time, and the largest resident memory in kB."""
+        return int(self.cpu * 1e6), self.peak
 
 
 def _end(number: int, frame: object) -> None:
     # The supervisor died: nothing of this job may survive it.
-    while not _reap():
+    tally = _Tally()
+    while not tally.reap():
         processes.sweep(os.getpid())
         time.sleep(0.001)
     os._exit(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import resource
 import select
@@ -10,25 +11,23 @@ import signal
 import time
 from _socket import AF_UNIX, SOCK_SEQPACKET, socket
 
-from . import files, filter, jobs, processes, wire
+from . import files, filter, jobs, processes, watch, wire
 
 _WATCH = 0.1
-"""Seconds between two looks at the number of processes."""
+"""Seconds between two looks at what the programs use."""
 _SWEEP = 0.002
-_FILE_SIZE = 1 << 37
 
 
 class Supervisor:
-    """Serves one socket until it closes. `limit` is the number of processes that all jobs may have together."""
+    """Serves one socket until it closes; `watch` says when a job uses too much."""
 
-    def __init__(self, sock: socket, served: files.Files, limit: int) -> None:
-        self.sock, self.files, self.limit = sock, served, limit
+    def __init__(self, sock: socket, served: files.Files, watching: watch.Watch) -> None:
+        self.sock, self.files, self.watching = sock, served, watching
         self.jobs: dict[int, jobs.Job] = {}
         self.by_report: dict[int, jobs.Job] = {}
         self.poll = select.poll()
         self.poll.register(sock.fileno(), select.POLLIN)
         self.strays = False
-        self.floor = 1 << 30
         self.watched = 0.0
         self.pause = _SWEEP
         self.stopping = False
@@ -83,11 +82,13 @@ class Supervisor:
 
     def _answer(self, message: dict[str, object], fds: list[int]) -> tuple[object, list[int]]:
         operation = message["op"]
-        if operation in ("spawn", "signal", "kill", "tree"):
+        if operation in ("spawn", "signal", "kill", "tree", "spent"):
             return self._job_request(str(operation), message, fds)
         path = str(message["path"])
         if operation == "open":
             return None, [self.files.open(path)]
+        if operation == "piece":
+            return self._piece(path, message)
         expected = str(message["expected"]) if message.get("expected") else ""
         if operation == "write":
             mode = message.get("mode")
@@ -108,6 +109,13 @@ class Supervisor:
             return self.files.resolve(path), []
         raise ValueError(f"no such operation: {operation}")
 
+    def _piece(self, path: str, message: dict[str, object]) -> tuple[object, list[int]]:
+        offset, size = message["offset"], message["size"]
+        assert isinstance(offset, int)
+        assert isinstance(size, int)
+        which, data = self.files.piece(path, offset, size)
+        return which, [wire.memory_file(data)]
+
     def _job_request(self, operation: str, message: dict[str, object], fds: list[int]) -> tuple[object, list[int]]:
         number = message["job"]
         assert isinstance(number, int)
@@ -120,6 +128,8 @@ class Supervisor:
         if operation == "tree":
             rows = processes.table()
             return [pid for pid in processes.descendants(rows, job.leader) if pid != job.program], []
+        if operation == "spent":
+            return job.spent(), []
         if operation == "signal":
             wanted = message["number"]
             assert isinstance(wanted, int)
@@ -168,7 +178,7 @@ class Supervisor:
             self.strays = True
         for answer, _keep in job.keep:
             self.tell(id=answer, ok=None)
-        self.tell(job=job.id, gone=True)
+        self.tell(job=job.id, gone=True, spent=[job.cpu, job.peak])
 
     # ---- killing
 
@@ -202,7 +212,7 @@ class Supervisor:
         self.pause = _SWEEP
 
     def _watch(self) -> None:
-        """Every now and then: keep the leaders awake, and end the largest job if there are too many processes."""
+        """Every now and then: keep the leaders awake, and end what uses too much."""
         now = time.monotonic()
         if now - self.watched < _WATCH:
             return
@@ -210,32 +220,34 @@ class Supervisor:
         for job in self.jobs.values():
             # A program may stop its own leader, which then would tell nothing any more.
             processes.send(job.leader, signal.SIGCONT)
-        # The count of all threads of the machine costs one read; only when it grew does the exact look pay.
-        with open("/proc/loadavg", "rb", buffering=0) as load:
-            total = int(load.read(200).split()[3].split(b"/")[1])
-        self.floor = min(self.floor, total)
-        if total < self.floor + self.limit // 4:
-            return
-        self.floor = total
-        rows = processes.table()
-        trees = {job: processes.descendants(rows, job.leader) for job in self.jobs.values()}
-        if sum(map(len, trees.values())) > self.limit:
-            job = max(trees, key=lambda job: len(trees[job]))
-            if not job.killing:
-                job.killing = job.over = True
-                self.pause = _SWEEP
-                self.tell(job=job.id, over=self.limit)
+        for verdict in self.watching.look([job for job in self.jobs.values() if not job.killing]):
+            self._carry_out(verdict)
+
+    def _carry_out(self, verdict: watch.Verdict) -> None:
+        job = verdict.job
+        for pid in verdict.processes:
+            processes.send(pid, signal.SIGKILL)
+        if not verdict.processes:
+            job.killing = job.over = True
+            self.pause = _SWEEP
+        elif job.ended.issuperset(verdict.processes):
+            return  # they take their time to die
+        job.ended.update(verdict.processes)
+        self.tell(job=job.id, over=verdict.kind, limit=verdict.limit)
 
 
-def _harden(limit: int) -> None:
+def _harden(limits: dict[str, float]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    largest = _FILE_SIZE if hard == resource.RLIM_INFINITY else min(hard, _FILE_SIZE)
+    largest = int(limits["file"]) if hard == resource.RLIM_INFINITY else min(hard, int(limits["file"]))
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    if limits["cpus"]:
+        allowed = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, allowed[: math.ceil(limits["cpus"])])
     jobs.adopt_orphans()
     jobs.hurry()
-    jobs.bound_processes(limit)
+    jobs.bound_processes(int(limits["processes"]))
     # No program inside may trace us or take our socket out of /proc.
     jobs.set_undumpable()
 
@@ -243,7 +255,7 @@ def _harden(limit: int) -> None:
 def main(
     descriptor: int,
     workspace: str,
-    limit: int,
+    limits: dict[str, float],
     allowed: dict[str, list[str]],
     parent: int = 0,
     scratch: str = "",
@@ -253,14 +265,14 @@ def main(
     os.set_inheritable(descriptor, False)
     sock = socket(AF_UNIX, SOCK_SEQPACKET, 0, descriptor)
     served = files.Files(workspace, allowed["readable"], allowed["writable"], allowed["hidden"])
-    supervisor = Supervisor(sock, served, limit)
+    supervisor = Supervisor(sock, served, watch.Watch(limits, workspace))
 
     def stop(number: int, frame: object) -> None:
         supervisor.stopping = True
         raise InterruptedError
 
     signal.signal(signal.SIGTERM, stop)
-    _harden(limit)
+    _harden(limits)
     try:
         if not parent or jobs.die_with(parent):
             supervisor.tell(ready=True, unfiltered=filter.seal() if contained else "")

@@ -1,0 +1,201 @@
+"""What all programs together use, looked at every now and then: who has to end when it is too much of something."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+
+from . import processes
+from .jobs import Job
+
+_SPARE = 512 << 20
+"""What must stay available of the machine's memory, if a sixteenth of it is not less."""
+_STEP = 4 << 20
+_ALWAYS = 20
+"""After so many looks an exact one is due, though nothing seems to have grown."""
+
+
+class Verdict:
+    """`processes` of a job have to end, all of it if there are none; `kind` and `limit` say what they broke."""
+
+    __slots__ = ("job", "kind", "limit", "processes")
+
+    def __init__(self, job: Job, kind: str, limit: int, ended: Iterable[int] = ()) -> None:
+        self.job, self.kind, self.limit, self.processes = job, kind, limit, list(ended)
+
+
+class _Floor:
+    """Room that must stay: below it somebody is ended, and then no one else before half of what was left is gone, too.
+
+    What filled it up may stay (files on a disk): programs that make room must be able to run.
+    """
+
+    def __init__(self, wanted: int, now: int) -> None:
+        self.wanted = min(wanted, now // 2)
+        self.level = self.wanted
+
+    def is_broken(self, now: int) -> bool:
+        if now >= self.wanted:
+            self.level = self.wanted
+        return now < self.level
+
+    def lower(self, now: int) -> None:
+        self.level = now // 2
+
+
+class Watch:
+    """Looks at all jobs; `limits` are the words of our own Limits, in bytes and processes."""
+
+    def __init__(self, limits: dict[str, float], workspace: str) -> None:
+        self.processes, self.memory = int(limits["processes"]), int(limits["memory"])
+        self.workspace = workspace
+        self.threads = 1 << 30
+        self.reference = self.step = 0
+        self.turns = 0
+        total, available = _meminfo()
+        self.machine = _Floor(min(_SPARE, total // 16), available)
+        self.last_free = _free(workspace)
+        self.disk = _Floor(int(limits["reserve"]), self.last_free)
+        self.written: dict[int, int] = {}
+
+    def look(self, jobs: list[Job]) -> list[Verdict]:
+        """Who has to end now. Cheap as long as little changes: three reads."""
+        threads, available = _threads(), _meminfo()[1]
+        self.turns += 1
+        self.threads = min(self.threads, threads)
+        self.reference = max(self.reference, available)
+        grown = threads >= self.threads + self.processes // 4 or self.reference - available >= self.step
+        low = self.machine.is_broken(available)
+        found: list[Verdict] = []
+        if grown or low or self.turns >= _ALWAYS:
+            self.turns, self.threads, self.reference = 0, threads, available
+            found += self._look_closely(jobs, available if low else None)
+        return found or self._look_at_disk(jobs)
+
+    # ---- processes and memory
+
+    def _look_closely(self, jobs: list[Job], available: int | None) -> list[Verdict]:
+        rows = processes.table()
+        trees = {job: processes.descendants(rows, job.leader) for job in jobs}
+        if sum(map(len, trees.values())) > self.processes:
+            job = max(trees, key=lambda job: len(trees[job]))
+            return [Verdict(job, "processes", self.processes)]
+        used = {job: _memory(job, tree) for job, tree in trees.items()}
+        total = sum(sum(tree.values()) for tree in used.values())
+        if total > self.memory:
+            used = {job: _shares(tree) for job, tree in used.items()}
+            total = sum(sum(tree.values()) for tree in used.values())
+        self.step = max((self.memory - total) // 2, _STEP)
+        if total > self.memory:
+            return [_largest(used, "memory", self.memory, total)]
+        if available is None or not used:
+            return []
+        self.machine.lower(available)
+        hidden = {job: {pid: size + _unmapped(pid) for pid, size in tree.items()} for job, tree in used.items()}
+        total = sum(sum(tree.values()) for tree in hidden.values())
+        # If others filled the machine, to end what is small here would help nobody.
+        return [_largest(hidden, "machine", 0, total)] if total > available else []
+
+    # ---- disk
+
+    def _look_at_disk(self, jobs: list[Job]) -> list[Verdict]:
+        free = _free(self.workspace)
+        fallen, self.last_free = self.last_free - free, free
+        broken = self.disk.is_broken(free)
+        if free > 2 * self.disk.wanted:
+            self.written = {}
+            return []
+        before, self.written = self.written, {}
+        rows = processes.table()
+        writers: dict[int, tuple[int, Job]] = {}
+        for job in jobs:
+            for pid in processes.descendants(rows, job.leader):
+                self.written[pid] = _written(pid)
+                writers[pid] = (self.written[pid] - before.get(pid, 0), job)
+        return self._blame(writers, free, max(fallen, 0)) if broken else []
+
+    def _blame(self, writers: dict[int, tuple[int, Job]], free: int, fallen: int) -> list[Verdict]:
+        most = max((size for size, _job in writers.values()), default=0)
+        if most and most >= fallen // 4:
+            self.disk.lower(free)
+            guilty = [(pid, job) for pid, (size, job) in writers.items() if size >= most // 4]
+            jobs = {job for _pid, job in guilty}
+            return [
+                Verdict(job, "disk", self.disk.wanted, [pid for pid, owner in guilty if owner is job]) for job in jobs
+            ]
+        if free < self.disk.level // 2 and writers:
+            # Space can be taken without writing, and by who is gone already: then who is youngest here is most likely to go on.
+            self.disk.lower(free)
+            return [Verdict(writers[max(writers)][1], "disk", self.disk.wanted)]
+        return []
+
+
+def _largest(used: dict[Job, dict[int, int]], kind: str, limit: int, total: int) -> Verdict:
+    job = max(used, key=lambda job: sum(used[job].values()))
+    tree = used[job]
+    pid = max(tree, key=lambda pid: tree[pid])
+    # One large program is ended alone, so that the shell that it runs in lives on; of many small ones each would be replaced.
+    return Verdict(job, kind, limit, [pid] if tree[pid] > total // 4 else ())
+
+
+def _threads() -> int:
+    """How many threads the machine has: one read, where counting the processes takes one for each."""
+    with open("/proc/loadavg", "rb", buffering=0) as load:
+        return int(load.read(200).split()[3].split(b"/")[1])
+
+
+def _meminfo() -> tuple[int, int]:
+    """The machine's memory and what of it is available, in bytes."""
+    with open("/proc/meminfo", "rb", buffering=0) as info:
+        lines = info.read(400).split(b"\n")
+    found = {line.split(b":")[0]: int(line.split()[1]) << 10 for line in lines[:3] if len(line.split()) > 1}
+    return found[b"MemTotal"], found.get(b"MemAvailable", found[b"MemFree"])
+
+
+def _free(folder: str) -> int:
+    """The bytes that may still be written on the disk of a folder; without the folder, as good as all."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return 1 << 62
+    return disk.f_bavail * disk.f_frsize
+
+
+def _memory(job: Job, pids: list[int]) -> dict[int, int]:
+    """What each holds that no file has: its own pages, and those that it shares in memory; the job's peak is kept on the way."""
+    found: dict[int, int] = {}
+    for pid in pids:
+        words = processes.status(pid)
+        found[pid] = words.get(b"RssAnon", words.get(b"VmRSS", 0)) + words.get(b"RssShmem", 0)
+        job.peak = max(job.peak, words.get(b"VmHWM", 0))
+    return found
+
+
+def _shares(tree: dict[int, int]) -> dict[int, int]:
+    """The same with what several share divided among them: a fork of a large program takes next to nothing."""
+    found: dict[int, int] = {}
+    for pid, size in tree.items():
+        words = processes.status(pid, "smaps_rollup")
+        found[pid] = words[b"Pss_Anon"] + words.get(b"Pss_Shmem", 0) if b"Pss_Anon" in words else size
+    return found
+
+
+def _unmapped(pid: int) -> int:
+    """What a process holds in memory files that it has open and not mapped; only asked in need."""
+    total = 0
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/{pid}/fd/{name}").startswith("/memfd:"):
+                    total += os.stat(f"/proc/{pid}/fd/{name}").st_blocks * 512
+    return total
+
+
+def _written(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/io", "rb", buffering=0) as file:
+            words = dict(line.split(b": ") for line in file.read(500).splitlines())
+    except (OSError, ValueError):
+        return 0
+    return int(words.get(b"write_bytes", 0))
