@@ -235,7 +235,7 @@ def test_arguments_in_short(raw: str, shown: str) -> None:
 def test_an_approval_leaves_nothing_out() -> None:
     code = "print(1)\n" * 50 + "evil()"
     assert exactly(call(code=code)) == code
-    assert exactly(call(path="a\u200b", deep={"x": "\x1b"})) == 'path: a⟨U+200B⟩\ndeep: {\n  "x": "\\u001b"\n}'
+    assert exactly(call(path="a\u200b", deep={"x": "\x1b"})) == 'path: a⟨U+200B⟩\ndeep: {\n    "x": "\\u001b"\n  }'
     assert exactly(ToolCall(id="1", function=Function(name="x", arguments="{\u202e"))) == "{⟨U+202E⟩"
 
 

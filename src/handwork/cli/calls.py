@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 
 from pydantic_core import from_json
 
@@ -24,16 +25,22 @@ def arguments_of(raw: str) -> str:
     return clean_for_terminal(", ".join(f"{name}={_short(value)}" for name, value in arguments.items()))
 
 
-def exactly(call: ToolCall) -> str:
-    """Everything that will run, whole, with what could hide spelt out: what an approval is given for."""
-    arguments = _parsed(call.function.arguments)
+def exactly(call: ToolCall, leave_out: Collection[str] = ()) -> str:
+    """Everything that will run, whole, with what could hide spelt out: what an approval is given for.
+
+    Names of arguments begin their line and nothing else does: a value of several lines stands below its name, indented.
+
+    Args:
+        leave_out: arguments that are shown in another way.
+    """
+    arguments = _opened(_parsed(call.function.arguments))
     if not isinstance(arguments, dict):
         return show_exactly(call.function.arguments)
     if list(arguments) in (["command"], ["code"]):
         (value,) = arguments.values()
         if isinstance(value, str):
             return show_exactly(value)
-    return "\n".join(f"{show_exactly(name)}: {_whole(value)}" for name, value in arguments.items())
+    return "\n".join(f"{_named(name)}: {_whole(value)}" for name, value in arguments.items() if name not in leave_out)
 
 
 def observation_of(text: str) -> str:
@@ -54,7 +61,21 @@ def _short(value: JSON) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
+def _opened(value: JSON) -> JSON:
+    """JSON that was written into a text once more, as the tool will read it."""
+    inner = _parsed(value) if isinstance(value, str) else None
+    return inner if isinstance(inner, dict) else value
+
+
+def _named(name: str) -> str:
+    return show_exactly(name).replace("\n", "⟨U+000A⟩")
+
+
 def _whole(value: JSON) -> str:
-    if isinstance(value, str):
-        return show_exactly(value if "\n" not in value else "\n" + value)
-    return show_exactly(json.dumps(value, ensure_ascii=False, indent=2))
+    if not isinstance(value, str):
+        text = show_exactly(json.dumps(value, ensure_ascii=False, indent=2))
+        return text.replace("\n", "\n  ")
+    text = show_exactly(value)
+    shown = "\n".join(["", *(f"  {line}" for line in text.split("\n"))]) if "\n" in text else text
+    inner = _parsed(value) if value.lstrip().startswith(("{", "[")) else None
+    return f"{shown}\n  read as JSON: {_whole(inner)}" if isinstance(inner, (dict, list)) and "\\" in value else shown

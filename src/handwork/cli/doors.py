@@ -7,16 +7,17 @@ import os
 import sys
 import termios
 from collections.abc import Callable
+from functools import partial
 from typing import TextIO
 
-from handwork.cli.calls import exactly
-from handwork.cli.clean import clean_for_terminal, one_line
+from handwork.cli.approval import decide
+from handwork.cli.clean import clean_for_terminal
 from handwork.cli.lines import Screen
 from handwork.cli.screen import is_terminal
 from handwork.errors import Waiting
 from handwork.schema import Approval, ApprovalRequest, Question
 
-_CHOICES = "Run it? [y]es, [a]lways in this session, [n]o (or say why not): "
+_ROWS = 24
 
 
 class TerminalDoors:
@@ -40,16 +41,9 @@ class TerminalDoors:
 
     async def approve(self, request: ApprovalRequest) -> Approval:
         """The human's decision about exactly what is shown. Raises Waiting at the end of input."""
+        rows = rows_of(self._source)
         with self._screen.asking() as write:
-            write(
-                f"? {one_line(request.call.function.name, 80)} wants to run – {clean_for_terminal(request.why)}\n",
-                "bold magenta",
-            )
-            write("".join(f"  │ {row}\n" for row in exactly(request.call).split("\n")), "")
-            while True:
-                decision = decision_of(await self._line(write, _CHOICES))
-                if decision is not None:
-                    return decision
+            return await decide(request, write, partial(self._line, write), columns=self._screen.columns, rows=rows)
 
     async def read_line(self, prompt: str, *, fresh: bool) -> str:
         """A line of the terminal; `fresh`: one that is typed from now on. Raises Waiting at the end of input."""
@@ -80,18 +74,12 @@ class TerminalDoors:
         return read.decode(errors="replace").rstrip("\r\n")
 
 
-def decision_of(answer: str) -> Approval | None:
-    """What was typed at an approval: yes, always, no, or the reason for a no; None for nothing."""
-    match answer.strip().lower():
-        case "":
-            return None
-        case "y" | "yes":
-            return Approval(decision="allow")
-        case "a" | "always":
-            return Approval(decision="allow_session")
-        case "n" | "no":
-            return Approval(decision="deny")
-    return Approval(decision="deny", reason=answer.strip())
+def rows_of(stream: TextIO) -> int:
+    """The height of the terminal behind a stream."""
+    try:
+        return os.get_terminal_size(stream.fileno()).lines or _ROWS
+    except (OSError, ValueError):
+        return _ROWS
 
 
 def _set(ready: asyncio.Future[None]) -> None:

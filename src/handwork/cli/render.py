@@ -254,7 +254,7 @@ class Renderer:
         if event.decision == "deny":
             self._line(f"  ✗ denied ({event.by}){why}", "yellow")
         elif event.by != "mode":
-            kept = " for this session" if event.decision == "allow_session" else ""
+            kept = {"allow_session": " for this session", "allow_always": " always"}.get(event.decision, "")
             self._line(f"  ✓ allowed{kept} ({event.by}){why}", "dim")
 
     def _question_asked(self, event: ev.QuestionAsked) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.chat.window import Window
 from tests.support.strict_server import StrictServer, tool
 
-ASK = "Run it? [y]es, [a]lways in this session, [n]o – or say why not"
+ASK = "Run it? [y]es, once, "
 
 
 def names_in(folder: Path) -> list[str]:
@@ -39,18 +39,6 @@ async def test_an_approval_shows_what_will_run_and_takes_yes_no_and_a_reason(wor
     assert "✗ denied (human): use a file" in window.text
 
 
-async def test_always_is_not_asked_again(workspace: Path) -> None:
-    script = [tool("bash", command="touch one"), tool("bash", command="touch two"), "Done."]
-    async with StrictServer(script) as server:
-        window = await Window.chat(server, "--sandbox", "host", cwd=workspace)
-        await window.send("Touch them")
-        await _asked(window, "  │ touch one")
-        await window.send("a")
-        await window.shows("finished")
-        assert await window.leave() == 0
-    assert window.text.count("wants to run") == 1
-
-
 async def test_what_was_begun_before_an_approval_is_no_answer_and_is_kept(workspace: Path) -> None:
     script = [tool("bash", command="touch one"), "Done."]
     async with StrictServer(script) as server:
@@ -77,13 +65,22 @@ async def test_esc_at_an_approval_ends_the_run_and_runs_nothing(workspace: Path)
         assert await window.leave() == 0
 
 
-async def test_a_long_command_is_shown_whole(workspace: Path) -> None:
+async def test_a_long_command_is_shown_page_by_page_and_whole(workspace: Path) -> None:
     lines = [f"echo line {number}" for number in range(60)]
     async with StrictServer([tool("bash", command="\n".join(lines)), "Done."]) as server:
         window = await Window.chat(server, "--sandbox", "host", cwd=workspace)
         await window.send("Echo them")
+        await _asked(window, "  │ echo line 9")
+        assert "echo line 59" not in window.text
+        first = next(row for row in window.shown if "wants to run" in row)
+        assert first.startswith("? bash")
+        await window.send("y")
+        await _asked(window, "rows of it you have not seen")
+        await window.send("")
+        await _asked(window, "  │ echo line 20")
+        await window.send("d")
         await _asked(window, "  │ echo line 59")
-        assert all(f"  │ {line}\n" in window.text for line in lines)
+        assert [row for row in window.text.split("\n") if "echo line" in row] == [f"  │ {line}" for line in lines]
         await window.send("n")
         await window.shows("finished")
         assert await window.leave() == 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from handwork.cli.calls import exactly
+from handwork.cli.approval import decide
 from handwork.cli.chat.face import Face
-from handwork.cli.clean import clean_for_terminal, one_line
-from handwork.cli.doors import decision_of
+from handwork.cli.clean import clean_for_terminal
 from handwork.schema import Approval, ApprovalRequest, Question
 
-_CHOICES = "Run it? [y]es, [a]lways in this session, [n]o – or say why not"
+_PROMPT = 2
+"""Rows that the answer's line and the line of facts take."""
 
 
 class ChatDoors:
@@ -27,11 +27,6 @@ class ChatDoors:
 
     async def approve(self, request: ApprovalRequest) -> Approval:
         """The human's decision about exactly what is shown."""
+        size = self._face.output.get_size()
         with self._face.screen.asking() as write:
-            name = one_line(request.call.function.name, 80)
-            write(f"? {name} wants to run – {clean_for_terminal(request.why)}\n", "bold magenta")
-            write("".join(f"  │ {row}\n" for row in exactly(request.call).split("\n")), "")
-            while True:
-                decision = decision_of(await self._face.ask(_CHOICES))
-                if decision is not None:
-                    return decision
+            return await decide(request, write, self._face.ask, columns=size.columns, rows=size.rows - _PROMPT)

@@ -1,0 +1,139 @@
+"""An approval as a person meets it: what will run, page by page and whole, what it does, what an answer would write down."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from handwork.cli.calls import exactly
+from handwork.cli.clean import clean_for_terminal, one_line, show_exactly
+from handwork.cli.columns import wrapped
+from handwork.cli.diff import Row, exact_rows
+from handwork.cli.suspects import Suspects
+from handwork.schema import Action, Approval, ApprovalRequest
+
+Write = Callable[[str, str], None]
+Read = Callable[[str], Awaitable[str]]
+
+_SHOWN_BY_DIFF = {"str_replace_editor": ("file_text", "old_str", "new_str", "edits")}
+"""Arguments of which a whole diff shows everything."""
+_LEAST = 8
+"""Rows of a page on however small a terminal."""
+_DOES = {"read": "reads", "write": "writes", "execute": "runs", "network": "reaches"}
+
+
+async def decide(request: ApprovalRequest, write: Write, read: Read, *, columns: int, rows: int) -> Approval:
+    """Show what will run and read answers until one is a decision.
+
+    Nothing can be allowed before all of it was on the screen: what does not fit comes page by page, or at once on request.
+
+    Args:
+        write: puts text, with a style, on the screen.
+        read: puts a question and gives the line that is typed.
+        columns: the width of the terminal; `rows` its height.
+    """
+    view = View(request, columns)
+    head = f"? {one_line(request.call.function.name, 80)} wants to run – {clean_for_terminal(request.why)}\n"
+    write(head, "bold magenta")
+    view.show(write, max(rows - wrapped(head, columns).count("\n") - 4, _LEAST))
+    while True:
+        answer = (await read(view.choices)).strip()
+        if answer == "":
+            view.show(write, max(rows - 4, _LEAST))
+        elif answer.lower() in ("d", "diff", "details"):
+            view.show_all(write)
+        elif (decision := decision_of(answer, remembers=bool(request.rules))) is None:
+            write("  Nothing can be written down for this call: say y or n.\n", "yellow")
+        elif decision.decision == "deny" or not view.left:
+            return decision
+        else:
+            write(f"  Not yet: {_count(view.left, 'row')} of it you have not seen.\n", "yellow")
+
+
+def decision_of(answer: str, *, remembers: bool) -> Approval | None:
+    """What was typed at an approval: yes, session, always, no, or the reason for a no.
+
+    None for one that cannot be chosen: without rules nothing can be remembered.
+    """
+    match answer.strip().lower():
+        case "y" | "yes":
+            return Approval(decision="allow")
+        case "s" | "session":
+            return Approval(decision="allow_session") if remembers else None
+        case "a" | "always":
+            return Approval(decision="allow_always") if remembers else None
+        case "n" | "no":
+            return Approval(decision="deny")
+    return Approval(decision="deny", reason=answer.strip())
+
+
+class View:
+    """The rows of a request, each as wide as the terminal at most, and how many of them were shown."""
+
+    def __init__(self, request: ApprovalRequest, columns: int) -> None:
+        self._request = request
+        self._rows = [(piece, style) for text, style in _rows(request) for piece in wrapped(text, columns).split("\n")]
+        self._shown = 0
+
+    @property
+    def left(self) -> int:
+        """Rows that were not shown yet."""
+        return len(self._rows) - self._shown
+
+    @property
+    def choices(self) -> str:
+        """The question, with the answers that can be given."""
+        more = "[Enter] the next page, [d] all of it, " if self.left else ""
+        kept = "[s] for this session, [a] always, " if self._request.rules else ""
+        return f"Run it? {more}[y]es, once, {kept}[n]o – or say why not: "
+
+    def show(self, write: Write, rows: int) -> None:
+        """Put the next rows on the screen, and below them how many more there are."""
+        page = self._rows[self._shown : self._shown + rows]
+        self._put(write, page)
+        self._shown += len(page)
+        if self.left:
+            write(f"  … {_count(self.left, 'more row')}, {_count(len(self._rows), 'row')} in all\n", "yellow")
+
+    def show_all(self, write: Write) -> None:
+        """Put all that was not shown on the screen; if there is nothing left, everything once more."""
+        self._put(write, self._rows[self._shown if self.left else 0 :])
+        self._shown = len(self._rows)
+
+    def _put(self, write: Write, rows: list[Row]) -> None:
+        for text, style in rows:
+            write(f"{text}\n", style)
+
+
+def _rows(request: ApprovalRequest) -> list[Row]:
+    """All that is to be seen before a decision."""
+    call, diff = request.call, exact_rows(request.preview)
+    by_diff = _SHOWN_BY_DIFF.get(call.function.name, ()) if diff.whole else ()
+    text = exactly(call, leave_out=by_diff)
+    suspects = Suspects(text + request.preview)
+    rows = [*diff.heads]
+    rows += [(f"  │ {suspects.marked(line)}", "") for line in text.split("\n") if text]
+    rows += [(f"  │ {suspects.marked(line)}", style) for line, style in diff.rows]
+    if suspects.note:
+        rows.append((f"  ! {suspects.note}", "bold yellow"))
+    if does := [effect for effect in map(_effect, request.actions) if effect and not _is_said(effect, request.why)]:
+        rows.append((f"  does: {'; '.join(dict.fromkeys(does))}", "dim"))
+    if request.rules:
+        rows.append(("  [s] and [a] write down:", "dim"))
+        rows += [(f"  │ {suspects.marked(show_exactly(rule))}", "cyan") for rule in request.rules]
+    return rows
+
+
+def _effect(action: Action) -> str:
+    """What the call does to a resource, in words; '' for running a program, which the question says already."""
+    anything = action.resource in ("", "*")
+    if (verb := _DOES.get(action.kind)) is None or (anything and action.kind == "execute"):
+        return ""
+    return f"{verb} {'anything' if anything else show_exactly(action.resource)}"
+
+
+def _is_said(effect: str, why: str) -> bool:
+    return effect.split(" ", 1)[-1] in why
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
