@@ -11,7 +11,7 @@ import signal
 import time
 from _socket import AF_UNIX, SOCK_SEQPACKET, socket
 
-from . import files, filter, jobs, processes, watch, wire
+from . import files, filter, forward, jobs, processes, watch, wire
 
 _WATCH = 0.1
 """Seconds between two looks at what the programs use."""
@@ -84,6 +84,8 @@ class Supervisor:
         operation = message["op"]
         if operation in ("spawn", "signal", "kill", "tree", "spent"):
             return self._job_request(str(operation), message, fds)
+        if operation == "listen":
+            return None, [forward.listening(int(str(message["port"])))]
         path = str(message["path"])
         if operation == "open":
             return None, [self.files.open(path)]
