@@ -1,71 +1,99 @@
-"""May this call run: a pure function of what it does, who approves, and whether the system confines it (CONTRACT H)."""
+"""May this call run: a pure function of what it does, the rules, who approves, and whether the system confines it (CONTRACT H)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from handwork.schema import Action, Decision, Mode, Verdict
+from handwork.config.policy_rules import Rule
+from handwork.policy.judge import Finding, Judge, strictest
+from handwork.policy.paths import Place, is_real
+from handwork.policy.scripts import Step, steps
+from handwork.policy.units import Host, Other, Path
+from handwork.schema import JSON, Action, Decision, Mode, Verdict
 from handwork.schema.plans import OWN_PLAN
 
 _UNDECLARED = Action(kind="execute", resource="*")
-_HARMLESS = frozenset({"read", "ask", "end"})
 _SHOWN = 3
-_LONGEST = 200
 
 
-def decide(actions: Sequence[Action], *, mode: Mode, contained: bool) -> Decision:
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The call that does it, for rules about tools and about exact calls."""
+
+    tool: str = ""
+    arguments: JSON = None
+
+
+def decide(
+    actions: Sequence[Action],
+    *,
+    mode: Mode,
+    contained: bool,
+    rules: Sequence[Rule] = (),
+    grants: Sequence[Rule] = (),
+    place: Place | None = None,
+    call: Call | None = None,
+    real: Mapping[str, str] | None = None,
+) -> Decision:
     """Allow a call, refuse it, or have a human decide.
 
-    Reading, asking the human, ending the run and writing the agent's own plan are always allowed. Everything else (write,
-    execute, network, and kinds that are not known) is refused in read-only mode, put to the human in ask mode, and in auto
-    mode allowed if it is contained, else put to the human. A `network` action is never a mere read, even if it fetches only:
-    an address and its query can carry data out, so read-only and ask hold for it; that auto lets our own web tools read
-    public addresses is the caller's `contained=True` for them.
+    Each thing that it does is looked up in the rules, in order; the first that names it decides, and the strictest verdict over
+    all of them holds (deny, ask, allow). A rule that denies or asks and may apply asks; one that allows applies for sure or not
+    at all. Where no rule speaks the mode does: reading, asking the human, ending the run and writing the agent's own plan
+    are allowed; everything else (write, execute, network, and kinds that are not known) is refused in read-only mode, put to
+    the human in ask mode, and in auto mode allowed if it is contained, else put to the human. No rule loosens read-only.
 
     Args:
-        actions: what the call does; nothing declared is the worst, execute on `*`.
+        actions: what the call does; nothing declared is the worst, execute on `*`. Paths are real (`Sandbox.resolve`).
         mode: who approves.
         contained: whether whoever started the program vouches for the effects: the sandbox confines them, or the program
-            itself passed the tool in.
+            itself passed the tool in. A `network` action is never a mere read, since an address can carry data out.
+        rules: those of [policy], and what was allowed for good.
+        grants: what people allowed: they answer a question, and never change a refusal.
+        place: where relative paths in rules and `~` lead to.
+        real: the real paths of what redirections in a command open.
     """
-    more = [action for action in actions if not _is_harmless(action)] if actions else [_UNDECLARED]
-    if not more:
-        return Decision(verdict=Verdict.ALLOW, why="it only reads, plans, asks or ends the run")
-    what = _shown(more)
-    if mode == Mode.READ_ONLY:
-        return Decision(verdict=Verdict.DENY, why=f"read-only mode allows reading alone, and this would {what}")
-    if mode == Mode.AUTO and contained:
-        return Decision(verdict=Verdict.ALLOW, why="auto mode: its effects are contained")
-    if not contained:
-        return Decision(verdict=Verdict.ASK, why=f"no sandbox confines this, and it would {what}")
-    return Decision(verdict=Verdict.ASK, why=f"ask mode: it would {what}")
+    call = call or Call()
+    judge = Judge(mode, contained, tuple(rules), tuple(grants), place or Place(), call.tool, call.arguments)
+    findings = [judge.judged(step) for step in all_steps(actions, real or {}, parsed=bool(rules or grants))]
+    worst = strictest(findings)
+    if worst.verdict is Verdict.ASK and judge.call_granted():
+        return Decision(verdict=Verdict.ALLOW, why="this very call was allowed before", by="rule")
+    return Decision(verdict=worst.verdict, why=_why(worst, findings), by=worst.by)
 
 
-def _is_harmless(action: Action) -> bool:
-    return action.kind in _HARMLESS or (action.kind == "write" and action.resource == OWN_PLAN)
+def all_steps(actions: Sequence[Action], real: Mapping[str, str], *, parsed: bool = True) -> list[Step]:
+    """Everything that the actions do; commands are looked into if `parsed`, as nothing else than rules speaks about their parts."""
+    return [step for action in actions or [_UNDECLARED] for step in _steps(action, real, parsed=parsed)]
 
 
-_VERBS = {"write": "write to", "execute": "run something on", "network": "reach over the network"}
-_ON_ANYTHING = {"write": "write anywhere", "execute": "run a program", "network": "reach any address"}
+def _steps(action: Action, real: Mapping[str, str], *, parsed: bool) -> Sequence[Step]:
+    kind, resource = action.kind, action.resource
+    if kind in ("ask", "end") or (kind == "write" and resource == OWN_PLAN):
+        return [Step(Other("plan, ask or end the run", harmless=True))]
+    if kind == "read" or kind == "write":
+        real_path = is_real(resource)
+        named = real_path or "://" in resource
+        return [Step(Path(kind, resource, sure=named, lost=not named))]
+    if kind == "network":
+        return [Step(Host(resource))]
+    if kind == "execute" and action.command and parsed:
+        return steps(action.command, real) or [Step(Other("run a program"))]
+    words = "run a program" if kind == "execute" and resource in ("", "*") else f"{_verb(kind)} {resource}"
+    return [Step(Other(words))]
 
 
-def _shown(actions: Sequence[Action]) -> str:
-    parts = list(dict.fromkeys(_effect(action) for action in actions))
+def _verb(kind: str) -> str:
+    return "run something on" if kind == "execute" else kind
+
+
+def _why(worst: Finding, findings: Sequence[Finding]) -> str:
+    if worst.by == "rule":
+        return worst.why
+    same = [each for each in findings if each.verdict is worst.verdict and each.by == "mode"]
+    parts = list(dict.fromkeys(each.shown for each in same if each.shown))
+    if not parts:
+        return worst.why
     more = len(parts) - _SHOWN
-    return ", ".join(parts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def _effect(action: Action) -> str:
-    if action.resource in ("", "*") and action.kind in _ON_ANYTHING:
-        return _ON_ANYTHING[action.kind]
-    return f"{_VERBS.get(action.kind, action.kind)} {_plain(action.resource)}"
-
-
-def _plain(resource: str) -> str:
-    """A resource as one line in which nothing acts on a terminal or hides: the model chose it, a person reads it."""
-    if resource in ("", "*"):
-        return "anything"
-    text = "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in resource[:_LONGEST]
-    )
-    return f"{text}…" if len(resource) > _LONGEST else text
+    return worst.why + ", ".join(parts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

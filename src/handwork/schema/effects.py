@@ -47,10 +47,11 @@ class Verdict(StrEnum):
 
 @validated(frozen=True, slots=True, config=STRICT)
 class Decision:
-    """The policy's verdict and the reason, in words for a person."""
+    """The policy's verdict and the reason, in words for a person; `by` says whether a rule or the mode decided."""
 
     verdict: Verdict
     why: str = ""
+    by: Literal["rule", "mode"] = "mode"
 
 
 @validated(frozen=True, slots=True, config=STRICT)
@@ -93,7 +94,7 @@ Ask: TypeAlias = Callable[[Question], Awaitable[str]]
 """The door for questions. Raise Waiting when nobody is there."""
 Approve: TypeAlias = Callable[[ApprovalRequest], Awaitable[Approval]]
 """The door for approvals."""
-AllowHost: TypeAlias = Callable[[str, int], Awaitable[bool]]
-"""allow_host(host, port): whether what runs in the sandbox may reach that place, asked when the allow-list does not say."""
+AllowHost: TypeAlias = Callable[[str, int], Awaitable[Decision]]
+"""allow_host(host, port): whether what runs in the sandbox may reach that place (allow or deny), and why. Asked for every connection."""
 Notify: TypeAlias = Callable[[str, str], None]
 """notify(level, text): how sandbox, llm and mcp report; level is info, warning or error."""

@@ -1,0 +1,338 @@
+"""The commands in a text of the shell's language: every part that may run, found without running anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from handwork.policy.parts import Access, Part, Script
+from handwork.policy.word import Unreadable, Word
+from handwork.policy.words import Words
+
+_LONGEST = 1_000_000
+_MOST = 2_000
+"""Parts that are looked at; more are not understood."""
+_OPERATORS = re.compile(r";;&|;;|;&|;|&&|\|\||\|&|\||&(?!>)")
+_REDIRECTION = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||<|>")
+_GO_ON = frozenset(["if", "then", "elif", "else", "do", "while", "until", "!", "{", "time"])
+"""Words behind which another command begins."""
+_CLOSE = frozenset(["fi", "done", "esac", "}"])
+_MOVE = frozenset(["cd", "pushd", "popd"])
+_STREAMS = re.compile(r"/dev/(null|zero|full|tty|std(in|out|err)|fd/\d+)")
+_SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]*)/([^/]*)")
+
+
+@dataclass(slots=True)
+class _Found:
+    parts: list[Part] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
+    defined: set[str] = field(default_factory=set)
+    moved: bool = False
+
+
+def parse(text: str) -> Script:
+    """Find the commands; never raises. A text that is not understood gives what was found before, and is not `whole`."""
+    found, whole = _Found(), len(text) <= _LONGEST
+    try:
+        if whole:
+            _Reader(text, found).read()
+    except (Unreadable, RecursionError):
+        whole = False
+    return Script(tuple(found.parts), tuple(found.accesses), whole, frozenset(found.defined))
+
+
+class _Reader(Words):
+    """Reads commands one after another, as the shell's grammar divides them; how they depend on each other does not matter."""
+
+    def __init__(self, text: str, found: _Found, depth: int = 0) -> None:
+        super().__init__(text, depth)
+        self.found = found
+        self._words: list[Word] = []
+        self._assigns: list[Word] = []
+        self._begun = False
+        """Whether the command has a word, an assignment or a redirection."""
+        self._closed = False
+        """Whether a compound command has just ended: no other word may follow."""
+        self._documents: list[tuple[str, bool, bool]] = []
+
+    def read(self) -> None:
+        """Read the whole text."""
+        self.commands("")
+
+    def inner(self, text: str) -> None:
+        _Reader(text, self.found, self.depth + 1).read()
+
+    def commands(self, closing: str) -> None:
+        outer = self._words, self._assigns, self._begun, self._closed, len(self._documents)
+        self._fresh()
+        levels: list[str] = []
+        while sign := self._next():
+            if sign == ")" and not levels:
+                break
+            self._token(sign, levels)
+        if sign != closing or levels or len(self._documents) != outer[4]:
+            raise Unreadable
+        self._end()
+        self.at += len(closing)
+        self._words, self._assigns, self._begun, self._closed, _ = outer
+
+    def _next(self) -> str:
+        self.skip_blanks()
+        return self.peek()
+
+    def _token(self, sign: str, levels: list[str]) -> None:
+        if sign == "\n":
+            self._line_end()
+        elif sign == "#":
+            end = self.text.find("\n", self.at)
+            self.at = end if end >= 0 else len(self.text)
+        elif sign == "(":
+            self._open(levels)
+        elif sign == ")":
+            self._close(levels, "(")
+            self.at += 1
+            self._closed = True
+        elif found := _REDIRECTION.match(self.text, self.at):
+            if sign in "<>" and self.peek(1) == "(" and len(found[0]) == 1:
+                self._word(levels)
+            else:
+                self._redirect(found[0])
+        elif found := _OPERATORS.match(self.text, self.at):
+            self._end()
+            self.at = found.end()
+            if found[0].startswith(";") and len(found[0]) > 1:
+                self._patterns(levels)
+        else:
+            self._word(levels)
+
+    # ---- where commands end
+
+    def _fresh(self) -> None:
+        self._words, self._assigns, self._begun, self._closed = [], [], False, False
+
+    def _end(self) -> None:
+        if self._words or self._assigns:
+            self.found.parts.append(Part(tuple(self._words), tuple(self._assigns)))
+            if len(self.found.parts) > _MOST:
+                raise Unreadable
+        if self._words and (not self._words[0].static or self._words[0].text in _MOVE):
+            self.found.moved = True
+        self._fresh()
+
+    def _line_end(self) -> None:
+        self._end()
+        self.at += 1
+        documents, self._documents = self._documents, []
+        for ending, tabs, quoted in documents:
+            self._document(ending, tabs=tabs, quoted=quoted)
+
+    def _document(self, ending: str, *, tabs: bool, quoted: bool) -> None:
+        begin, at = self.at, self.at
+        while at < len(self.text):
+            end = self.text.find("\n", at)
+            line = self.text[at : end if end >= 0 else len(self.text)]
+            if (line.lstrip("\t") if tabs else line) == ending:
+                self.at = end + 1 if end >= 0 else len(self.text)
+                if not quoted:
+                    _Reader(self.text[begin:at], self.found, self.depth + 1).scan()
+                return
+            if end < 0 or (not quoted and line.endswith("\\")):
+                break
+            at = end + 1
+        raise Unreadable
+
+    def _open(self, levels: list[str]) -> None:
+        if len(self._words) == 1 and not self._assigns:
+            self._function(self._words.pop())
+        elif self._begun or self._closed:
+            raise Unreadable
+        elif self.peek(1) == "(":
+            self.arithmetic()
+            self.found.parts.append(Part((Word("(("), Word("", static=False))))
+            self._closed = True
+        else:
+            self.at += 1
+            levels.append("(")
+
+    def _close(self, levels: list[str], opened: str) -> None:
+        if not levels or levels.pop() != opened:
+            raise Unreadable
+        self._end()
+
+    # ---- words
+
+    def _word(self, levels: list[str]) -> None:
+        word = self.word()
+        if word.plain and self.peek() in ("<", ">") and (word.text.isdigit() or re.fullmatch(r"\{\w+\}", word.text)):
+            if not _REDIRECTION.match(self.text, self.at):
+                raise Unreadable
+            return  # the number of the redirection that follows
+        if not self._begun and word.plain and self._reserved(word.text, levels):
+            return
+        if self._closed:
+            raise Unreadable
+        self._begun = True
+        if word.assigns and not self._words:
+            self._assigns.append(word)
+        else:
+            self._words.append(word)
+
+    def _reserved(self, text: str, levels: list[str]) -> bool:
+        """Take a word of the grammar; whether it is one."""
+        if text in _GO_ON:
+            self._closed = False
+            if text == "{":
+                levels.append("{")
+            elif text == "time":
+                self._options_of_time()
+        elif text in _CLOSE:
+            self._end()
+            if text in ("}", "esac"):
+                self._close(levels, "{" if text == "}" else "case")
+            self._closed = True
+        elif reader := _COMPOUND.get(text):
+            if self._closed:
+                raise Unreadable
+            reader(self, levels)
+        else:
+            return False
+        return True
+
+    def _options_of_time(self) -> None:
+        while self._next() == "-" and (
+            found := re.compile(r"-p(?=[ \t\n;&|]|$)|--(?=[ \t])").match(self.text, self.at)
+        ):
+            self.at = found.end()
+
+    def _function(self, name: Word) -> None:
+        """Take `name()`; what follows is its body."""
+        self.at += 1
+        if self._next() != ")" or not name.static:
+            raise Unreadable
+        self.at += 1
+        self.found.defined.add(name.text)
+        self._fresh()
+
+    def _named_function(self, levels: list[str]) -> None:
+        self.skip_blanks()
+        name = self.word()
+        if not name.static:
+            raise Unreadable
+        self.found.defined.add(name.text)
+        if self._next() == "(":
+            self._function(name)
+
+    def _loop(self, levels: list[str]) -> None:
+        """Take `for name in words`, or `for ((…))`."""
+        if self._next() == "(":
+            if self.peek(1) != "(":
+                raise Unreadable
+            self.arithmetic()
+            return
+        if self.word().plain is False:
+            raise Unreadable
+        self._skip_lines()
+        if not re.compile(r"in(?=[ \t\n;])").match(self.text, self.at):
+            return
+        self.at += 2
+        while (sign := self._next()) not in ("\n", ";", ""):
+            if sign in "|&()#" or (sign in "<>" and self.peek(1) != "("):
+                raise Unreadable
+            self.word()
+
+    def _case(self, levels: list[str]) -> None:
+        self.skip_blanks()
+        self.word()
+        self._skip_lines()
+        if not re.compile(r"in(?=[ \t\n])").match(self.text, self.at):
+            raise Unreadable
+        self.at += 2
+        levels.append("case")
+        self._patterns(levels)
+
+    def _patterns(self, levels: list[str]) -> None:
+        """Take the patterns before the next commands of a `case`, or its end."""
+        if not levels or levels[-1] != "case":
+            raise Unreadable
+        self._skip_lines()
+        if re.compile(r"esac(?=[ \t\n;&|()<>]|$)").match(self.text, self.at):
+            return  # read as a word
+        if self.peek() == "(":
+            self.at += 1
+        while True:
+            self.skip_blanks()
+            self.word()
+            sign = self._next()
+            self.at += 1
+            if sign == ")":
+                return
+            if sign != "|":
+                raise Unreadable
+
+    def _test(self, levels: list[str]) -> None:
+        """Go over `[[ … ]]`."""
+        while sign := self._next():
+            if sign == "#":
+                break
+            if sign in "\n|&;()<>":
+                self.at += 1
+            elif (word := self.word()).plain and word.text == "]]":
+                self.found.parts.append(Part((Word("[["), Word("", static=False))))
+                self._closed = True
+                return
+        raise Unreadable
+
+    def _coprocess(self, levels: list[str]) -> None:
+        raise Unreadable
+
+    def _skip_lines(self) -> None:
+        while self._next() == "\n":
+            self.at += 1
+
+    # ---- redirections
+
+    def _redirect(self, operator: str) -> None:
+        self._begun = True
+        self.at += len(operator)
+        self.skip_blanks()
+        target = self.word()
+        if operator in ("<<", "<<-"):
+            if not target.static:
+                raise Unreadable
+            self._documents.append((target.text, operator == "<<-", not target.plain))
+        elif operator not in ("<<<", ">&", "<&") or (operator[1:] == "&" and not _duplicates(target)):
+            for kind in _OPENED[operator]:
+                self._opens(kind, target)
+
+    def _opens(self, kind: Literal["read", "write"], target: Word) -> None:
+        if not target.static or not _STREAMS.fullmatch(target.text):
+            socket = _SOCKET.fullmatch(target.text)
+            word = Word(f"{socket[1]}:{socket[2]}", target.static) if socket else target
+            self.found.accesses.append(Access("network" if socket else kind, word, self.found.moved))
+
+
+def _duplicates(target: Word) -> bool:
+    return target.static and re.fullmatch(r"\d*-?", target.text) is not None
+
+
+_OPENED: dict[str, tuple[Literal["read", "write"], ...]] = {
+    ">": ("write",),
+    ">>": ("write",),
+    ">|": ("write",),
+    "&>": ("write",),
+    "&>>": ("write",),
+    ">&": ("write",),
+    "<>": ("read", "write"),
+    "<": ("read",),
+    "<&": ("read",),
+}
+_COMPOUND: dict[str, Callable[[_Reader, list[str]], None]] = {
+    "for": _Reader._loop,
+    "select": _Reader._loop,
+    "case": _Reader._case,
+    "function": _Reader._named_function,
+    "[[": _Reader._test,
+    "coproc": _Reader._coprocess,
+}
