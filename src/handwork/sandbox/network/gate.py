@@ -1,0 +1,55 @@
+"""Whether a place may be reached: asks, and keeps what was refused until it is told."""
+
+from __future__ import annotations
+
+import asyncio
+
+from handwork.config.allow_list import place
+from handwork.sandbox.network.refusal import Refusal
+from handwork.schema import AllowHost, Notify, Verdict
+
+PATIENCE = 120.0
+"""Seconds that a connection waits for a person's answer."""
+_MANY = 20
+"""Places that are told one by one; a program can try any number of them."""
+
+
+class Gate:
+    """The way from the proxy to whoever decides; `notify` hears of every place that was refused, once."""
+
+    def __init__(self, allow_host: AllowHost, notify: Notify, patience: float = PATIENCE) -> None:
+        self._allow_host, self._notify, self._patience = allow_host, notify, patience
+        self._refused: dict[str, str] = {}
+        self._noticed: set[str] = set()
+
+    async def check(self, host: str, port: int, about: str = "") -> None:
+        """Raises Refusal (403), with the reason, unless the place may be reached. `about` says what the place is, if its name
+        does not."""
+        try:
+            async with asyncio.timeout(self._patience):
+                decision = await self._allow_host(host, port)
+        except TimeoutError:
+            raise self.refusal(host, port, f"nobody has answered within {self._patience:g} s whether it may") from None
+        if decision.verdict is not Verdict.ALLOW:
+            why = decision.why or "it is not in the allow-list"
+            raise self.refusal(host, port, f"{about}: {why}" if about else why)
+
+    def refusal(self, host: str, port: int, why: str) -> Refusal:
+        """A refusal that is told to people and to the model as well."""
+        where = place(host, port)
+        if len(self._refused) < _MANY or where in self._refused:
+            self._refused[where] = why
+        if where not in self._noticed and len(self._noticed) <= _MANY:
+            self._noticed.add(where)
+            if len(self._noticed) > _MANY:
+                self._notify(
+                    "warning", "The sandbox tries to reach more and more places; no more of them are told here."
+                )
+            else:
+                self._notify("warning", f"The sandbox may not reach {where}: {why}")
+        return Refusal(403, f"{where} may not be reached: {why}")
+
+    def take(self) -> list[str]:
+        """Sentences for the model about what was refused since the last time."""
+        refused, self._refused = self._refused, {}
+        return [f"The sandbox's network refused {where}: {why}" for where, why in refused.items()]

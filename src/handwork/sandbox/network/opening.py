@@ -1,0 +1,39 @@
+"""The proxy that a sandbox's settings ask for, where its backend can have one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handwork.config import SandboxSettings
+from handwork.config.allow_list import is_listed
+from handwork.errors import ConfigError
+from handwork.sandbox.network.proxy import Proxy
+from handwork.schema import AllowHost, Decision, Notify, Verdict
+
+
+def proxy_of(settings: SandboxSettings, backend: str, allow_host: AllowHost | None, notify: Notify) -> Proxy | None:
+    """The proxy for a sandbox of that backend; None without an allow-list, or where the whole network is open.
+
+    `allow_host` decides about each place; without it, the allow-list alone does. Raises ConfigError where an allow-list cannot
+    be kept: a sandbox that has the network, whole or not at all, must not look as if it kept one.
+    """
+    if settings.network or not settings.allow_net:
+        return None
+    if backend == "host":
+        notify("warning", "The list of allowed hosts (allow_net) has no effect here: with host there is no sandbox.")
+        return None
+    if backend != "bwrap":
+        raise ConfigError(
+            f"The sandbox backend {backend} cannot open the network for chosen hosts alone",
+            hint="use --sandbox bwrap, or open the whole network with --net",
+        )
+    return Proxy(allow_host or _listed(settings.allow_net), notify)
+
+
+def _listed(entries: Sequence[str]) -> AllowHost:
+    async def allow_host(host: str, port: int) -> Decision:
+        if is_listed(entries, host, port):
+            return Decision(verdict=Verdict.ALLOW)
+        return Decision(verdict=Verdict.DENY, why="it is not in the allow-list (--allow-net)")
+
+    return allow_host
