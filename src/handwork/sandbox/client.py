@@ -65,6 +65,8 @@ class SupervisedSandbox(ABC):
         return max(0, self._starts - 1)
 
     async def after_call(self) -> Sequence[str]:
+        if self._connection is not None:
+            self._connection.look()
         told, self._told = self._told, []
         return [*told, *self._tidy()] if self._starts else told
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from socket import socket
 from typing import Any, Protocol, TypeAlias
 
 from handwork.errors import SandboxError
-from handwork.sandbox import limits
+from handwork.sandbox import cgroup, limits
 from handwork.sandbox.inside import wire
 from handwork.schema import Notify
 
@@ -42,6 +43,9 @@ class Connection:
         """Told, in a sentence for the model, when a program was ended at a limit."""
         self.errors = ""
         """What the supervisor, or what should have started it, wrote on its standard error; known when it has ended."""
+        self._group: asyncio.Future[cgroup.Group | None] | None = None
+        self._ended_for_memory = 0
+        self._memory = 0
         self._answers: dict[int, asyncio.Future[tuple[Any, list[int]]]] = {}
         self._jobs: dict[int, tuple[News, Callable[[SandboxError], None]]] = {}
         self._number = 0
@@ -55,6 +59,22 @@ class Connection:
     @property
     def alive(self) -> bool:
         return self.failure is None
+
+    def hold(self, limits: Mapping[str, float], pid: int) -> None:
+        """Have the kernel itself hold the process `pid` and all that it starts to these limits, where it does that for us.
+
+        Beside the start, which takes longer: to move the first process, the kernel waits for all its processors.
+        """
+        self._memory = int(limits["memory"])
+        self._group = self._loop.run_in_executor(None, cgroup.make, limits, pid)
+
+    def look(self) -> None:
+        """Tell if the kernel ended something since the last look."""
+        group = self._group.result() if self._group is not None and self._group.done() else None
+        ended = group.ended_for_memory() if group is not None and self.alive else 0
+        if ended > self._ended_for_memory:
+            self._ended_for_memory = ended
+            self._told("memory", self._memory)
 
     def next_number(self) -> int:
         self._number += 1
@@ -142,13 +162,14 @@ class Connection:
         # What runs inside may speak in the supervisor's place: nothing here trusts the shape of a message.
         number, job = message.get("id"), message.get("job")
         if message.get("ready") and not self.ready.done():
-            self.ready.set_result(None)
+            self._be_ready()
             if why := message.get("unfiltered"):
                 self._notify("warning", f"{_UNFILTERED}: {why}")
         elif isinstance(job, int) and job in self._jobs:
             if isinstance(kind := message.get("over"), str) and isinstance(limit := message.get("limit"), int):
-                self._notify("warning", text := limits.told(kind, limit))
-                self.tell(text)
+                self._told(kind, limit)
+            elif message.get("exit") == -signal.SIGKILL:
+                self.look()
             self._jobs[job][0](message, fds)
             return
         elif isinstance(number, int) and number in self._answers and not self._answers[number].done():
@@ -160,6 +181,21 @@ class Connection:
                 answer.set_result((message.get("ok"), fds))
                 return
         wire.close_all(fds)
+
+    def _be_ready(self) -> None:
+        def ready(group: object = None) -> None:
+            if not self.ready.done():
+                self.ready.set_result(None)
+
+        if self._group is None:
+            ready()
+        else:  # so that nothing is started outside of the group
+            self._group.add_done_callback(ready)
+
+    def _told(self, kind: str, limit: int) -> None:
+        text = limits.told(kind, limit)
+        self._notify("warning", text)
+        self.tell(text)
 
     # ---- the end
 
@@ -194,8 +230,19 @@ class Connection:
             self._child.wait()
             self.errors = os.pread(self._stderr, 8192, 0).decode(errors="replace").strip()
             os.close(self._stderr)
-            self._gone.set()
+            if self._group is None:
+                self._gone.set()
+            else:
+                self._group.add_done_callback(self._leave)
 
         # The supervisor ends by itself when its socket closes; a stuck one does not get long.
         kill = self._loop.call_later(5.0, self._child.kill)
         self._loop.add_reader(self._exit_fd, ended)
+
+    def _leave(self, made: asyncio.Future[cgroup.Group | None]) -> None:
+        """Take the group away, in a thread: the kernel may need a moment to let go of the dead."""
+        group = None if made.cancelled() or made.exception() else made.result()
+        if group is None:
+            self._gone.set()
+        else:
+            self._loop.run_in_executor(None, group.remove).add_done_callback(lambda _done: self._gone.set())

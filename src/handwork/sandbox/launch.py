@@ -76,4 +76,7 @@ def launch(
     finally:
         theirs.close()
     # The pidfd is taken now: later somebody else may have reaped the child.
-    return Connection(ours, child, os.pidfd_open(child.pid), errors, notify)
+    connection = Connection(ours, child, os.pidfd_open(child.pid), errors, notify)
+    if isinstance(limits := settings.get("limits"), dict):
+        connection.hold(limits, child.pid)
+    return connection

@@ -86,6 +86,7 @@ def told(kind: str, limit: int) -> str:
     """What was ended and why, for the model and the user; `kind` as the supervisor says it, `limit` in its unit."""
     why = {
         "processes": f"together with others it had started more than {limit} processes",
+        "threads": f"together with others it had started more than {limit} threads",
         "memory": f"together with others it used more than the memory limit of {size(limit)}",
         "machine": "the machine was about to run out of memory, and it used the most",
         "disk": f"less than {size(limit)} were left on the disk of the workspace, and it was writing",

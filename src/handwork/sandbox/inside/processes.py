@@ -13,12 +13,12 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Row:
-    """One process: its parent and its state letter."""
+    """One process: its parent, its state letter and the number of its threads."""
 
-    __slots__ = ("parent", "state")
+    __slots__ = ("parent", "state", "threads")
 
-    def __init__(self, parent: int, state: str) -> None:
-        self.parent, self.state = parent, state
+    def __init__(self, parent: int, state: str, threads: int) -> None:
+        self.parent, self.state, self.threads = parent, state, threads
 
 
 def table() -> dict[int, Row]:
@@ -29,7 +29,7 @@ def table() -> dict[int, Row]:
 
 def _read(name: str) -> Row | None:
     fields = _stat(name)
-    return Row(int(fields[1]), chr(fields[0][0])) if len(fields) > 1 else None
+    return Row(int(fields[1]), chr(fields[0][0]), int(fields[17])) if len(fields) > 17 else None
 
 
 def _stat(name: str) -> list[bytes]:
@@ -111,6 +111,12 @@ def times(pid: int) -> tuple[float, float]:
     if len(fields) < 15:
         return 0.0, 0.0
     return sum(map(int, fields[11:13])) / _TICKS, sum(map(int, fields[13:15])) / _TICKS
+
+
+def born(pid: int) -> int:
+    """When a process started, in ticks since the machine did; 0 if there is none."""
+    fields = _stat(str(pid))
+    return int(fields[19]) if len(fields) > 19 else 0
 
 
 def status(pid: int, name: str = "status") -> dict[bytes, int]:

@@ -12,6 +12,8 @@ from .jobs import Job
 _SPARE = 512 << 20
 """What must stay available of the machine's memory, if a sixteenth of it is not less."""
 _STEP = 4 << 20
+THREADS = 8
+"""So many threads may there be for each process of the limit."""
 _ALWAYS = 20
 """After so many looks an exact one is due, though nothing seems to have grown."""
 
@@ -28,12 +30,12 @@ class Verdict:
 class _Floor:
     """Room that must stay: below it somebody is ended, and then no one else before half of what was left is gone, too.
 
-    What filled it up may stay (files on a disk): programs that make room must be able to run.
+    What filled it up may stay (files on a disk), or was there from the start: programs that make room must be able to run.
     """
 
     def __init__(self, wanted: int, now: int) -> None:
-        self.wanted = min(wanted, now // 2)
-        self.level = self.wanted
+        self.wanted = wanted
+        self.level = wanted if now >= wanted else now // 2
 
     def is_broken(self, now: int) -> bool:
         if now >= self.wanted:
@@ -81,6 +83,9 @@ class Watch:
         if sum(map(len, trees.values())) > self.processes:
             job = max(trees, key=lambda job: len(trees[job]))
             return [Verdict(job, "processes", self.processes)]
+        if sum(rows[pid].threads for tree in trees.values() for pid in tree) > THREADS * self.processes:
+            job = max(trees, key=lambda job: sum(rows[pid].threads for pid in trees[job]))
+            return [Verdict(job, "threads", THREADS * self.processes)]
         used = {job: _memory(job, tree) for job, tree in trees.items()}
         total = sum(sum(tree.values()) for tree in used.values())
         if total > self.memory:
