@@ -6,6 +6,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handwork.errors import PictureError
 from handwork.schema import JSON, Artifact, Image, ToolCall, ToolResult, scrub
+from handwork.schema.visible import Seen, seen
 from handwork.session import Session, uncancelled
 from handwork.store.past import Outcome
 from handwork.tool.pictures import picture_of_base64
@@ -17,6 +18,8 @@ STEP_SHARE = 5
 """With max_observe, the results of one step have together at most this many times as much."""
 NOTE_LIMIT = 1000
 """Characters of a tool's own note about itself, which survives the cut."""
+_SOON = 200_000
+"""Characters that are looked through at once; more of them in a thread."""
 
 
 def limit_for(max_observe: int | None, calls: int) -> int:
@@ -32,8 +35,9 @@ async def outcome_of(
     name = call.function.name
     shown = problem or text or success_text(name, result)
     kept = "what was kept is in" if (result.details or {}).get("omitted_bytes") else "the whole text is in"
-    shown, artifact = await observe(session.masked(scrub(shown)), limit, session, f"{name}-{call.id}.txt", kept)
-    notes = [result.system] if result.system else []
+    visible = await _seen(scrub(shown))
+    shown, artifact = await observe(session.masked(visible.text), limit, session, f"{name}-{call.id}.txt", kept)
+    notes = [seen(str(note)).text for note in (result.system, visible.note) if note]
     images: tuple[Image, ...] = ()
     try:
         images = await _images(result)
@@ -49,6 +53,14 @@ async def outcome_of(
         details=session.masked(_plain(result.details)),
         artifacts=(*result.artifacts, artifact) if artifact else result.artifacts,
     )
+
+
+async def _seen(text: str) -> Seen:
+    """The text as a model is given it: what no person sees in it, no model obeys."""
+    if len(text) < _SOON:
+        return seen(text)
+    found, _ = await uncancelled(run_in_thread(seen, text))
+    return found
 
 
 async def _images(result: ToolResult) -> tuple[Image, ...]:

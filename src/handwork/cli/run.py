@@ -26,7 +26,8 @@ from handwork.errors import ConfigError, NoModelError
 from handwork.events import Event, Listener
 from handwork.llm.llm import LLM
 from handwork.sandbox.open import check_workspace
-from handwork.schema import Image, Role, RunResult
+from handwork.schema import Image, Role, RunResult, scrub
+from handwork.schema.visible import seen
 from handwork.session import Session
 
 _PATIENCE = 1.0
@@ -49,6 +50,10 @@ def run_task(options: RunOptions) -> int:
         request, notices = options.request(), list[tuple[str, str]]()
     except NothingCame:
         request, notices = options.typed, [("warning", _NO_INPUT)]
+    if request is not None and (found := seen(scrub(request))).note:
+        request, notices = found.text, [*notices, ("warning", f"In the task: {found.note}")]
+        if not request.strip():
+            raise ConfigError("The task holds no character that can be seen", hint="say in words what is to be done")
     if images and request is None:
         raise ConfigError("--image belongs to a task", hint="say in words what is to be done with it")
     try:

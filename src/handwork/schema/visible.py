@@ -85,7 +85,7 @@ def seen(text: str) -> Seen:
     what = f"{', '.join(found[:_MOST])}{more}"
     return Seen(
         cleaned,
-        "Characters that cannot be seen are left out above, or stand there as a sign "
+        "Characters that cannot be seen are left out, or stand there as a sign "
         f"({what}). To see the text exactly, print ascii() of it in Python, or use bash: cat -A.",
     )
 

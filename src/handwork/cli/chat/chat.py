@@ -24,6 +24,7 @@ from handwork.config import Settings
 from handwork.errors import ConfigError, HandworkError, PictureError
 from handwork.events import Event
 from handwork.schema import Role, RunResult, Status, scrub
+from handwork.schema.visible import seen
 
 _NAMED = 3
 _LATER = "Not while the agent works: Esc interrupts it"
@@ -53,13 +54,20 @@ class Chat:
 
     def submit(self, text: str) -> None:
         """Take something that was sent: for the agent at its next step while it works, else when its turn comes."""
-        text = scrub(text)
+        text = self._visible(text)
         if text.strip().lower() in LEAVING:
             self.leave()
         elif not self._leaving and not (self._running and self._taken_at_once(text)):
             if self.busy:
                 self._waiting.append(text)
             self._inbox.put_nowait(text)
+
+    def _visible(self, text: str) -> str:
+        """What the human sees of what was sent: a pasted text may hide more, and that is told."""
+        found = seen(scrub(text))
+        if found.note:
+            self.conversation.notices.append(("warning", f"In what you sent: {found.note}"))
+        return found.text
 
     def _taken_at_once(self, text: str) -> bool:
         """While a run goes on: do a command that needs no rest, tell the agent anything else. False for what must wait."""
@@ -144,7 +152,9 @@ class Chat:
     async def turn(self, text: str) -> None:
         """Do what was sent, to its end; what goes wrong is shown."""
         try:
-            await self._take(text)
+            if (text := self._visible(text)).strip():
+                await self._take(text)
+            self._tell_notices()
         except HandworkError as error:
             talk.failed(self.screen, error)
         finally:
@@ -161,7 +171,6 @@ class Chat:
             await (self.busy.do(work) if command[0].stoppable else work)
         else:
             await self._message(text)
-        self._tell_notices()
 
     def _tell_notices(self) -> None:
         notices, self.conversation.notices = self.conversation.notices, []

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from handwork.cli.chat.pasted import IMAGES, mention
 from handwork.errors import ConfigError, PictureError
+from handwork.schema.visible import seen
 from handwork.tool.pictures import picture_of_file
 
 TEXT_LIMIT = 256_000
@@ -56,7 +57,9 @@ def with_files(message: str, folder: Path) -> Mentioned:
         elif path.suffix.lower() in IMAGES:
             found.images.append(path)
         else:
-            blocks.append(f'<file path="{name}">\n{_text(name, path)}\n</file>')
+            shown = seen(_text(name, path))
+            blocks.append(f'<file path="{name}">\n{shown.text}\n</file>')
+            blocks += [f"({shown.note})"] if shown.note else []
         found.files.append(name)
     if sum(map(len, blocks)) > ALL_LIMIT:
         raise ConfigError(
@@ -191,4 +194,4 @@ def _listing(path: Path) -> str:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     more = [f"… {len(names) - _ENTRIES} more"] if len(names) > _ENTRIES else []
-    return "\n".join([*names[:_ENTRIES], *more])
+    return "\n".join([*(seen(name).text.replace("\n", "␊") for name in names[:_ENTRIES]), *more])

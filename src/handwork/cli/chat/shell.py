@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from handwork.cli.clean import StreamCleaner
 from handwork.cli.lines import Screen
+from handwork.schema.visible import seen
 from handwork.session import Session
 from handwork.tool.shell import Outcome, Shell
 
@@ -73,5 +74,7 @@ def _end(outcome: Outcome) -> str:
 def _told(command: str, output: str, end: str) -> str:
     if len(output) > _TOLD:
         output = f"{output[: _TOLD // 2]}\n[… {len(output) - _TOLD} characters left out …]\n{output[-_TOLD // 2 :]}"
-    lines = [f"I ran a command in your shell:\n$ {command}", output.rstrip(), f"[{end}]" if end else ""]
+    shown = seen(output.rstrip())
+    note = f"({shown.note})" if shown.note else ""
+    lines = [f"I ran a command in your shell:\n$ {command}", shown.text, note, f"[{end}]" if end else ""]
     return "\n".join(line for line in lines if line)
