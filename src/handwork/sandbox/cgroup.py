@@ -64,7 +64,7 @@ def make(limits: Mapping[str, float], root: int, mount: Path = _MOUNT, own: Path
     """
     folders: list[Path] = []
     try:
-        for parent, wanted in _places(limits, mount, own):
+        for parent, wanted in places(limits, mount, own):
             _clear(parent)
             folder = parent / _name()
             folder.mkdir()
@@ -83,7 +83,7 @@ def make(limits: Mapping[str, float], root: int, mount: Path = _MOUNT, own: Path
 # ---- where
 
 
-def _places(limits: Mapping[str, float], mount: Path, own: Path) -> Iterator[tuple[Path, dict[str, str]]]:
+def places(limits: Mapping[str, float], mount: Path, own: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     """Folders in which to make a group, and what to write into its files."""
     try:
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
