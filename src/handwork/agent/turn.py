@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from handwork import events as ev
 from handwork.agent.observe import outcome_of
-from handwork.agent.permission import denial
+from handwork.agent.permission import Wanted, denial
 from handwork.agent.questions import put
 from handwork.agent.run import Run
 from handwork.agent.schedule import Prepared
@@ -164,8 +164,7 @@ class Turn:
             return action  # the tool will say what is wrong with the path
 
     async def _denial(self, call: ToolCall, known: Understood) -> str | None:
-        contained = self.run.session.sandbox.contained if known.tool.sandboxed else True
-        return await denial(self.run, call, known.actions, contained=contained)
+        return await denial(self.run, Wanted(call, known.tool, known.arguments, known.actions))
 
     async def _effect(self, call: ToolCall, known: Understood) -> str:
         run, name = self.run, call.function.name

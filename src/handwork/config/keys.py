@@ -9,7 +9,7 @@ import os
 import stat
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from handwork.config.credentials import url_origin
 from handwork.config.files import read_regular
+from handwork.config.one_writer import alone_in
 from handwork.errors import ConfigError
 
 FILE = "keys.json"
@@ -115,7 +116,7 @@ class KeyStore:
         kept: dict[str, str | bool] = {"keyring": True}
         if not where:
             where, kept = str(self.path), {"key": key}
-        with self._alone():
+        with alone_in(self.path.parent):
             entries = self._read()
             before = entries.pop(name, None)
             self._write(entries | {name: kept | {"base_url": base_url, "model": model}})
@@ -128,7 +129,7 @@ class KeyStore:
         """Forget a key; whether there was one."""
         if name not in self._read():
             return False
-        with self._alone():
+        with alone_in(self.path.parent):
             entries = self._read()
             found = entries.pop(name, None)
             self._write(entries)
@@ -177,19 +178,6 @@ class KeyStore:
                 self.notices.append(
                     f"{self.path} could be read by others and now cannot: if somebody may have, make new keys"
                 )
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Between reading and writing no other program writes: what it stored would be gone."""
-        with contextlib.ExitStack() as stack:
-            with contextlib.suppress(ImportError, OSError):  # no locks on this system; or the writing says why
-                import fcntl
-
-                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                folder = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
-                stack.callback(os.close, folder)
-                fcntl.flock(folder, fcntl.LOCK_EX)
-            yield
 
     def _write(self, entries: Mapping[str, Any]) -> None:
         """Put the file in place as a whole, so that a crash leaves the old one or the new one."""

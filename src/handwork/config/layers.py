@@ -98,7 +98,7 @@ class Origin:
         return value
 
 
-_IN_OUR_WORDS = {"incomplete", "connection_type"}
+_IN_OUR_WORDS = {"incomplete", "connection_type", "policy_rule"}
 
 
 def nearest(name: str, known: Mapping[str, object]) -> str:

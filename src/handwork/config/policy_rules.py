@@ -7,7 +7,10 @@ import re
 import shlex
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
 from handwork.config.host_names import host_pattern
 from handwork.errors import ConfigError
@@ -154,3 +157,15 @@ def _short(text: str) -> str:
 def _nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
     near = get_close_matches(word.lower(), known, 1, 0.5)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+
+
+def _checked(text: str) -> str:
+    try:
+        parse_rule(text)
+    except ConfigError as error:
+        raise PydanticCustomError("policy_rule", "{what}", {"what": error.what, "hint": error.hint}) from None
+    return text
+
+
+PolicyRule = Annotated[str, AfterValidator(_checked)]
+"""A rule as it is written."""

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 from handwork.config.keys import KeyStore
 from handwork.config.mcp import MCPSettings
 from handwork.config.own_keys import keys_in
+from handwork.config.policy_rules import PolicyRule
 from handwork.config.sizes import Size
 from handwork.config.table import SettingsTable, secrets
 from handwork.config.tool_tables import BrowserSettings, DaytonaSettings, RunflowSettings, SearchSettings
@@ -92,9 +93,11 @@ class SandboxSettings(SettingsTable):
 
 
 class PolicySettings(SettingsTable):
-    """[policy]. Without a mode: auto inside a sandbox, ask with host."""
+    """[policy]. Without a mode (`approve`): auto inside a sandbox, ask with host. `rules` are looked up in order, the first that fits
+    decides, the mode where none does: `deny write .github/**`, `allow run git status`, `ask network *.example.com`."""
 
     approve: Mode | None = None
+    rules: tuple[PolicyRule, ...] = ()
 
 
 class LimitsSettings(SettingsTable):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -52,6 +52,10 @@ class Judge:
         if found.verdict is Verdict.ASK and self._granted(step):
             return Finding(Verdict.ALLOW, "it was allowed before", "rule")
         return found
+
+    def with_grants(self, more: Sequence[Rule]) -> Judge:
+        """The same, with more that was allowed."""
+        return replace(self, grants=(*self.grants, *more))
 
     def call_granted(self) -> bool:
         """Whether exactly this call was allowed."""

@@ -18,6 +18,7 @@ from handwork.events import Event, FanOut, Listener, Notice, ToolCallFinished, T
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.open import open_sandbox
 from handwork.schema import JSON, Approve, Artifact, Ask, Budget, Image, Mode, Question
+from handwork.session.grants import Grants
 from handwork.store.keep import keep_open
 from handwork.store.past import Past
 from handwork.store.sqlite import Store
@@ -61,11 +62,12 @@ class Session:
     ) -> None:
         self.settings, self.workspace, self.ask_door, self.approve_door = settings, workspace, ask, approve
         self._store = store
+        self.grants = Grants(settings, workspace)  # a rule that cannot be used: before anything is locked
         self._journal = store.begin(id, workspace=str(workspace), create=create)
         self.id = self._journal.session_id
         self.past = self._caught_up(past)
+        self.grants.recall(self.past.granted)
         self.budget = Budget()
-        self.grants: set[object] = set()
         self.door = asyncio.Lock()
         """Held while a question or an approval is with the human: one at a time, in the order in which they queued."""
         self.artifacts = settings.home.artifacts / self.id

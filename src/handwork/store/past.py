@@ -50,6 +50,8 @@ class Past:
     """Questions that still wait for an answer, by id."""
     unapproved: set[str] = field(default_factory=set)
     """Ids of the calls that were put to the human, who has decided nothing yet."""
+    granted: list[str] = field(default_factory=list)
+    """The rules that the human allowed for this session."""
     stopped: bool = False
     """Whether somebody stopped the run that made the newest calls."""
     request: str | None = None
@@ -61,6 +63,8 @@ class Past:
     spent: Usage = field(default_factory=Usage)
     cost: float | None = None
     """USD of the requests whose price is known; None if there was none."""
+    _put: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The rules that an approval for the session would allow, by the id of the question that is open."""
     _asked: set[str] = field(default_factory=set)
     """Ids of the calls in the conversation that have no result there."""
     _retelling: bool = False
@@ -157,9 +161,13 @@ class Past:
 
     def _take_approval(self, event: ev.ApprovalRequested) -> None:
         self.unapproved.add(event.call.id)
+        self._put[event.id] = event.rules
 
     def _take_decision(self, event: ev.ApprovalResolved) -> None:
         self.unapproved.discard(event.id)
+        rules = self._put.pop(event.id, ())
+        if event.decision == "allow_session" and event.by == "human":
+            self.granted += [rule for rule in rules if rule not in self.granted]
 
     def _take_question(self, event: ev.QuestionAsked) -> None:
         self.questions[event.id] = event.question

@@ -1,0 +1,121 @@
+"""What holds in a session: the rules of [policy], what was allowed for good, and what was allowed in the session itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from handwork.config import Settings
+from handwork.config.approvals import Approvals
+from handwork.config.policy_rules import Rule, parse_rule
+from handwork.errors import ConfigError
+from handwork.policy.decide import Call, all_steps, decide
+from handwork.policy.exact import exact_rules
+from handwork.policy.judge import Judge
+from handwork.policy.paths import Place, real_pattern
+from handwork.schema import Action, Decision, Mode
+
+_ABOUT_PATHS = ("read", "write")
+
+
+class Grants:
+    """Decides about calls, and keeps what people allowed.
+
+    Args:
+        settings: its [policy] has the rules; approvals for good lie in its configuration folder.
+        workspace: where the session works: approvals for good are kept for it alone.
+
+    Raises ConfigError for a rule or a file of approvals that cannot be used.
+    """
+
+    def __init__(self, settings: Settings, workspace: Path) -> None:
+        self.rules = tuple(map(parse_rule, settings.policy.rules))
+        """The rules of [policy]."""
+        self._workspace = workspace
+        self._home = os.path.realpath(settings.environ.get("HOME") or "/")
+        self._approvals = Approvals(settings.home.config)
+        self._own = tuple(_kept(settings))
+        self._grants = [*map(parse_rule, self._approvals.rules(workspace))]
+        self._places: dict[str, tuple[Place, tuple[Rule, ...]]] = {}
+
+    @property
+    def asks_about_paths(self) -> bool:
+        """Whether any rule is about paths, so that it matters where links lead to."""
+        return any(rule.kind in _ABOUT_PATHS for rule in (*self.rules, *self._grants))
+
+    def decide(
+        self,
+        actions: Sequence[Action],
+        *,
+        mode: Mode,
+        contained: bool,
+        call: Call | None = None,
+        real: Mapping[str, str] | None = None,
+        workspace: str = "",
+    ) -> Decision:
+        """What the rules, what was allowed, and the mode say; see `policy.decide`. `workspace` is the one that the tool sees."""
+        place, rules = self._at(workspace)
+        return decide(
+            actions,
+            mode=mode,
+            contained=contained,
+            rules=rules if contained else (*self._own, *rules),
+            grants=self._grants,
+            place=place,
+            call=call,
+            real=real,
+        )
+
+    def exact(
+        self,
+        actions: Sequence[Action],
+        *,
+        mode: Mode,
+        contained: bool,
+        call: Call,
+        real: Mapping[str, str] | None = None,
+        workspace: str = "",
+    ) -> tuple[str, ...]:
+        """The rules that name exactly what these actions are asked about for."""
+        place, rules = self._at(workspace)
+        judge = Judge(mode, contained, rules, tuple(self._grants), place, call.tool, call.arguments)
+        return exact_rules(judge, all_steps(actions, real or {}))
+
+    def allow(self, rules: Sequence[str], *, for_good: bool) -> None:
+        """Keep what a person allowed, for this session or for good. Raises ConfigError if it cannot be kept for good; for the
+        session it holds then, too."""
+        self._grants += map(parse_rule, rules)
+        if for_good and rules:
+            self._approvals.add(self._workspace, rules)
+
+    def recall(self, granted: Iterable[str]) -> None:
+        """Take what the journal says was allowed in this session. What is not understood any more allows nothing."""
+        for text in granted:
+            with suppress(ConfigError):
+                self._grants.append(parse_rule(text))
+
+    def _at(self, workspace: str) -> tuple[Place, tuple[Rule, ...]]:
+        """Where relative paths lead to, and the rules with the real paths of what they name."""
+        if workspace not in self._places:
+            place = Place(os.path.realpath(workspace or self._workspace), self._home)
+            self._places[workspace] = place, tuple(_with_real_paths(self.rules, place))
+        return self._places[workspace]
+
+
+def _with_real_paths(rules: Sequence[Rule], place: Place) -> Iterator[Rule]:
+    """A rule about what lies behind a link holds for where that leads to as well."""
+    for rule in rules:
+        yield rule
+        if rule.kind in _ABOUT_PATHS and (real := real_pattern(rule.pattern, place)) != place.absolute(rule.pattern):
+            yield replace(rule, pattern=real)
+
+
+def _kept(settings: Settings) -> Iterator[Rule]:
+    """Our own files are nobody's to write where no sandbox hides them."""
+    for folder in (settings.home.config, settings.home.data):
+        path = os.path.realpath(folder)
+        if path.isprintable() and not set(path) & set("*?"):
+            yield parse_rule(f"deny write {path}")
