@@ -11,8 +11,9 @@ from pathlib import Path
 
 from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox import root, unavailable
-from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
+from handwork.sandbox.guard import Guard
+from handwork.sandbox.guarded import GuardedSandbox
 from handwork.sandbox.inside import wire
 from handwork.sandbox.launch import base_environment, launch
 from handwork.sandbox.limits import Limits
@@ -44,7 +45,7 @@ def find_bwrap() -> Path | None:
     return None
 
 
-class BwrapSandbox(SupervisedSandbox):
+class BwrapSandbox(GuardedSandbox):
     """Contained by the kernel: no file but those shown, no network unless `network`, no process of others."""
 
     name = "bwrap"
@@ -52,19 +53,18 @@ class BwrapSandbox(SupervisedSandbox):
 
     def __init__(
         self, workspace: Path, artifacts: Path, notify: Notify, *, network: bool = False, hide: Sequence[Path] = (),
-        program: Path | None = None, limits: Limits | None = None,
+        program: Path | None = None, limits: Limits | None = None, writable: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        super().__init__(workspace, artifacts, notify, limits)
+        super().__init__(workspace, artifacts, notify, limits, writable=writable)
         self._network, self._hide, self._program = network, tuple(hide), program
-        self._strict = True
-        self._warned = False
+        self._strict = self._descriptors = True
 
-    def _launch(self) -> Connection:
+    def _launch_in(self, guard: Guard) -> Connection:
         program = self._program or find_bwrap()
         if sys.platform != "linux" or program is None:
             raise unavailable.missing()
-        self._warn()
-        mounts = root.build(self._workspace, self._artifacts, self._hide, self._network)
+        self._warn_of_imports()
+        mounts = self._mounts(guard)
         files = {place: wire.memory_file(text.encode()) for place, text in mounts.texts.items()}
         data = [word for place, fd in files.items() for word in ("--perms", "0444", "--ro-bind-data", str(fd), place)]
         strict = _STRICT if self._strict else ()
@@ -92,27 +92,42 @@ class BwrapSandbox(SupervisedSandbox):
                 },
                 # Of bwrap, too: what it is started with stays readable in /proc/1/environ.
                 environment=self._environment(),
-                pass_fds=list(files.values()),
+                pass_fds=[*files.values(), *mounts.descriptors],
                 notify=self._notify,
             )
         except OSError as error:
             why = f"bubblewrap at {program} cannot be run: {error.strerror or error}"
             raise SandboxUnavailable(why, hint=f"install it anew. Or: {unavailable.HOST}") from error
         finally:
-            wire.close_all(list(files.values()))
+            wire.close_all([*files.values(), *mounts.descriptors])
 
-    def _warn(self) -> None:
-        if self._warned:
-            return
-        self._warned = True
+    def _mounts(self, guard: Guard) -> root.Mounts:
+        """By descriptors, where bwrap takes them: what somebody put in the place of a folder meanwhile is not shown then."""
+        kept = root.Kept(
+            held=[self._workspace / path for path in guard.held],
+            pinned=[self._workspace / path for path in guard.pinned],
+            muted=[self._workspace / path for path in guard.found.sockets],
+        )
+
+        def opener(place: Path) -> int | None:
+            if not self._descriptors or not place.is_relative_to(self._workspace):
+                return None
+            return guard.open("/".join(place.relative_to(self._workspace).parts))
+
+        return root.build(self._workspace, self._artifacts, self._hide, self._network, kept, opener)
+
+    def _warn_of_imports(self) -> None:
         for entry in root.imported_folders(self._workspace)[1]:
-            self._notify(
-                "warning",
+            self._warn(
+                f"imports {entry}",
                 f"This Python imports modules from {entry}, where what runs in the sandbox can put some: "
                 "take that off its path (`python -P`, PYTHONPATH), or choose another workspace",
             )
 
     def _another_way(self, errors: str) -> bool:
+        if self._descriptors and "bind-fd" in errors:  # an older bwrap, where no distribution mended it
+            self._descriptors = False
+            return True
         # A bwrap before 0.8 lacks the option; a root without user namespaces can do without.
         helps = self._strict and ("disable-userns" in errors or os.getuid() == 0)
         self._strict = self._strict and not helps

@@ -14,10 +14,9 @@ from handwork.sandbox.connection import Connection
 from handwork.schema import Notify
 
 # -S and -I keep the start at 20 ms and every file of the workspace out of it.
-_CODE = (
-    "import sys; sys.path.append(sys.argv[1]); from json import loads; from inside.supervisor import main; "
-    "main(**loads(sys.argv[2]))"
-)
+_IMPORTS = "import sys; sys.path.append(sys.argv[1]); from json import loads; from inside.supervisor import main; "
+_CONFINE = "from inside.landlock import confine; confine(**loads(sys.argv[3])); "
+_SERVE = "main(**loads(sys.argv[2]))"
 
 
 def base_environment(home: str, temporary: str) -> dict[str, str]:
@@ -53,14 +52,28 @@ def launch(
     environment: Mapping[str, str],
     pass_fds: Sequence[int] = (),
     notify: Notify,
+    confine: Mapping[str, object] | None = None,
 ) -> Connection:
-    """Run `prefix` + the supervisor; `settings` are the arguments of its main. Raises OSError if it cannot be run at all."""
+    """Run `prefix` + the supervisor; `settings` are the arguments of its main, `confine` of what goes before it under Landlock.
+
+    Raises OSError if it cannot be run at all."""
+    code = _IMPORTS + (_CONFINE if confine else "") + _SERVE
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     errors = os.memfd_create("errors", os.MFD_CLOEXEC)
     try:
         arguments = json.dumps({"descriptor": theirs.fileno(), **settings})
         child = subprocess.Popen(
-            [*prefix, interpreter(), "-I", "-S", "-c", _CODE, str(Path(__file__).parent), arguments],
+            [
+                *prefix,
+                interpreter(),
+                "-I",
+                "-S",
+                "-c",
+                code,
+                str(Path(__file__).parent),
+                arguments,
+                json.dumps(confine),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,

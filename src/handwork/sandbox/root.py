@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import site
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 HOME = "/home/agent"
 _LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -23,12 +24,29 @@ _KEYS = ("/proc/keys", "/proc/key-users")
 _ETC_NETWORK = ("host.conf", "hosts", "resolv.conf")
 
 
+Opener: TypeAlias = Callable[[Path], int | None]
+"""Gives a descriptor of a place in the workspace, and None for one that is named by its path."""
+
+
 @dataclass(frozen=True)
 class Mounts:
-    """Arguments of bwrap, and for `--ro-bind-data` the texts by place."""
+    """Arguments of bwrap, the descriptors among them, and for `--ro-bind-data` the texts by place."""
 
     arguments: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
+    descriptors: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Places in the workspace: `held` are read-only, `pinned` folders stay where they are, `muted` sockets cannot be reached."""
+
+    held: Sequence[Path] = ()
+    pinned: Sequence[Path] = ()
+    muted: Sequence[Path] = ()
+
+
+_NOTHING_KEPT = Kept()
 
 
 def python_folders() -> list[Path]:
@@ -68,7 +86,14 @@ def imported_folders(workspace: Path) -> tuple[list[Path], list[str]]:
     return folders, left
 
 
-def build(workspace: Path, artifacts: Path, hide: Sequence[Path], network: bool) -> Mounts:
+def build(
+    workspace: Path,
+    artifacts: Path,
+    hide: Sequence[Path],
+    network: bool,
+    kept: Kept = _NOTHING_KEPT,
+    opener: Opener = lambda path: None,
+) -> Mounts:
     """The root: system and python read-only, workspace writable, home and /tmp private, `hide` masked. Paths are real ones."""
     system = _system(network)
     plan = _Plan([place for word, place in zip(system, system[2:], strict=False) if word == "--ro-bind"])
@@ -77,13 +102,20 @@ def build(workspace: Path, artifacts: Path, hide: Sequence[Path], network: bool)
     for folder in (*python_folders(), *imported_folders(workspace)[0], Path(sys.executable)):
         plan.read_only(folder, within=workspace)
     plan.add(str(workspace), "--bind", str(workspace), str(workspace))
+    for path in kept.pinned:
+        plan.pin(path, workspace)
+    for path in kept.held:
+        plan.hold(path, workspace)
+    for path in kept.muted:
+        plan.mute(path, workspace)
     plan.read_only(artifacts, within=workspace)
     for path in hide:
         plan.mask(path, workspace)
     # What the kernel lists there are the user's keys and those of others: it knows no namespace of them.
     texts = _accounts() | {place: "" for place in _KEYS if Path(place).exists()}
     texts |= {} if network else {"/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n"}
-    return Mounts([*system, *plan.arguments()], texts)
+    arguments, descriptors = plan.arguments(opener)
+    return Mounts([*system, *arguments], texts, descriptors)
 
 
 class _Plan:
@@ -112,6 +144,20 @@ class _Plan:
         self._pin(real, within)
         self.add(str(real), "--ro-bind", str(real), str(real))
 
+    def hold(self, path: Path, workspace: Path) -> None:
+        """Have a file or folder of the workspace read-only, and where it is."""
+        self._pin(path, workspace)
+        self.add(str(path), "--ro-bind", str(path), str(path))
+
+    def pin(self, folder: Path, workspace: Path) -> None:
+        """Have a folder of the workspace stay where it is."""
+        self._pin(folder / "below", workspace)
+
+    def mute(self, socket: Path, workspace: Path) -> None:
+        """Put something over a socket that nobody can connect to."""
+        self._pin(socket, workspace)
+        self.add(str(socket), "--ro-bind", "/dev/null", str(socket))
+
     def mask(self, path: Path, workspace: Path) -> None:
         """Put emptiness over a path that would be seen."""
         real = Path(os.path.realpath(path))
@@ -136,15 +182,24 @@ class _Plan:
             if parent != workspace and parent.is_relative_to(workspace):
                 self._mounts.setdefault(str(parent), ["--bind", str(parent), str(parent)])
 
-    def arguments(self) -> Iterable[str]:
+    def arguments(self, opener: Opener) -> tuple[list[str], list[int]]:
+        """All mounts, the deeper ones later, and the descriptors in them."""
+        words, descriptors = list[str](), list[int]()
         ordered = sorted(self._mounts.items(), key=lambda item: (item[0].count("/"), item[0]))
         for place, arguments in ordered:
             if arguments[0] == "--symlink" and self._covered(place):
                 continue  # it comes with the folder that it lies in
-            yield from arguments
+            if arguments[0] in ("--bind", "--ro-bind") and arguments[1] == place:
+                descriptor = opener(Path(place))
+                if descriptor is not None:
+                    descriptors.append(descriptor)
+                    words += [f"{arguments[0]}-fd", str(descriptor), place]
+                    continue
+            words += arguments
         for place in sorted(self._masks):
             if self._mounts[place][0] == "--perms":
-                yield from ("--remount-ro", place)
+                words += ["--remount-ro", place]
+        return words, descriptors
 
 
 def follow(path: Path) -> tuple[dict[str, str], Path]:
@@ -182,6 +237,13 @@ def _system(network: bool) -> list[str]:
         if path.exists():
             arguments += ["--ro-bind", str(path), str(path)]
     return [*arguments, "--dir", "/var/tmp", "--dir", "/run", "--proc", "/proc", *_kernel(), "--dev", "/dev"]
+
+
+def system_places(network: bool) -> list[Path]:
+    """The files and folders of the system that a sandbox shows, by their names."""
+    names = [Path("/") / name for name in ("usr", *_LINKS)]
+    names += [Path("/etc") / name for name in (*_ETC, *(_ETC_NETWORK if network else ()))]
+    return [path for path in names if path.exists()]
 
 
 def _kernel() -> list[str]:

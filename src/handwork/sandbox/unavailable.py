@@ -61,6 +61,14 @@ def not_started(errors: str, *, sysctls: Path = Path("/proc/sys")) -> SandboxUna
     return SandboxUnavailable(f"{what} ({cause})", hint=f"{remedy}. Or: {HOST}")
 
 
+def no_landlock() -> SandboxUnavailable:
+    """The error of a kernel without Landlock."""
+    return SandboxUnavailable(
+        "This kernel has no Landlock, or it was started without (it needs Linux 5.13, and `landlock` in its list of lsm=)",
+        hint=f"use bubblewrap: `{install_command()}`. Or: {HOST}",
+    )
+
+
 def install_command(release: Path = Path("/etc/os-release")) -> str:
     """The line that installs bubblewrap on this distribution; Debian's where that is not known."""
     try:

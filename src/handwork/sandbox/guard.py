@@ -1,0 +1,281 @@
+"""Protected names of one workspace while a sandbox runs on it: what is held, what appeared and is put away, what came to be."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from handwork.sandbox import beneath, git_config, protected
+from handwork.sandbox.keepsakes import Keepsakes
+from handwork.sandbox.survey import AT_END, survey
+from handwork.schema import Notify
+
+FOLDER = "set-aside"
+"""Within the session's artifacts: what was put away."""
+_MOST_HELD = 300
+"""Mounts that a start may have for them; what goes beyond is compared instead."""
+_SETTLED = 3.0
+"""Seconds after which a folder's time of change is sure to differ at the next change, on every file system."""
+_SETTINGS = 1 << 20
+
+
+class Guard:
+    """Made for each start of a sandbox, after the workspace is there. `holds`: whether the sandbox mounts `held` read-only."""
+
+    def __init__(
+        self, workspace: Path, artifacts: Path, notify: Notify, *, writable: Sequence[str] = (), holds: bool = True
+    ) -> None:
+        self._workspace, self._artifacts, self._notify = workspace, artifacts, notify
+        self._free = tuple("/".join(map(protected.fold, PurePosixPath(each).parts)) for each in writable)
+        self._root = beneath.open_folder(workspace)
+        self.found = survey(workspace)
+        self._known = {path: why for path, why in self.found.existing.items() if not self._is_free(path)}
+        self._keepsakes = Keepsakes(self._root)
+        self.held: dict[str, int] = {}
+        """What the sandbox is to mount read-only, each with its inode."""
+        for path in self._known:
+            self._hold(path, holds)
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._said = set[str]()
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Device and inode of the workspace as it was when this was made."""
+        status = os.fstat(self._root)
+        return status.st_dev, status.st_ino
+
+    @property
+    def pinned(self) -> list[str]:
+        """Git folders that must stay where they are."""
+        return [path for path in self.found.repositories if path and not self._is_free(path)]
+
+    @property
+    def too_large(self) -> list[str]:
+        """Protected paths that can neither be held nor put back."""
+        return self._keepsakes.too_large
+
+    def open(self, path: str) -> int:
+        """A descriptor of what stands at a path of the workspace ('' for itself), for mounting. Raises OSError."""
+        return beneath.open_path(self._root, path) if path else os.dup(self._root)
+
+    def why(self, path: Path) -> str:
+        """Why a real absolute path may not be written, or ''."""
+        if not path.is_relative_to(self._workspace):
+            return ""
+        parts = path.relative_to(self._workspace).parts
+        inner = "/".join(parts)
+        if self._is_free(inner):
+            return ""
+        for place in (*self._known, *self.found.named):
+            if inner == place or inner.startswith(f"{place}/"):
+                return self._known.get(place) or self.found.named[place]
+        for root in self.found.roots:
+            rest = _below(inner, root)
+            if rest and protected.fold(rest[0]) != ".git" and (why := protected.reason(rest)):
+                return why
+        return next((why for each in self.found.repositories if (why := protected.git_reason(_below(inner, each)))), "")
+
+    def tidy(self) -> list[str]:
+        """Put away what appeared and put back what was changed since the last look; sentences for the model."""
+        told = []
+        for path, why in list(self._appeared()):
+            told += self._put_away(path, why)
+        for path in self._keepsakes.changed():
+            told += self._restore(path)
+        self._check_held()
+        return told
+
+    def end(self) -> list[str]:
+        """The last look, when nothing runs any more: also tells the user of repositories that were made and run programs."""
+        try:
+            told = self.tidy()
+            for path, found in self._made():
+                self._notify(
+                    "warning",
+                    f"The repository {_shown(path)} was made in the sandbox and has git run programs: {_shown('; '.join(found))}. "
+                    "Look at them before you use git there.",
+                )
+            return told
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        os.close(self._root)
+
+    # ---- what there was
+
+    def _hold(self, path: str, holds: bool) -> None:
+        status = beneath.look(self._root, path)
+        if status is None:
+            return
+        plain = stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink == 1)
+        if stat.S_ISLNK(status.st_mode) and holds:
+            self._hold_target(path)
+        if holds and len(self.held) < _MOST_HELD and not stat.S_ISLNK(status.st_mode):
+            self.held[path] = status.st_ino
+            if plain:
+                return
+        # No mount can stand on a link, and a file with more names can be changed by those.
+        self._keepsakes.keep(path)
+
+    def _hold_target(self, link: str) -> None:
+        real = os.path.realpath(self._workspace / link)
+        inner = os.path.relpath(real, self._workspace)
+        status = None if inner == "." or inner.startswith("../") else beneath.look(self._root, inner)
+        if status is not None:
+            self.held[inner] = status.st_ino
+
+    def _is_free(self, path: str) -> bool:
+        parts = [protected.fold(part) for part in path.split("/")]
+        whole = "/".join(parts)
+        for free in self._free:
+            if whole == free or whole.startswith(f"{free}/"):
+                return True
+            if free in protected.NAMES and free in parts:
+                return True
+        return False
+
+    # ---- what appeared
+
+    def _appeared(self) -> Iterator[tuple[str, str]]:
+        for root in self.found.roots:
+            if self._is_settled(root):
+                continue
+            for path, why in self._names_in(root):
+                yield from self._new(path, why)
+        for path, why in self.found.named.items():
+            yield from self._new(path, why)
+        for folder in self.found.repositories:
+            for name in beneath.present(self._root, folder, protected.GIT):
+                yield from self._new(f"{folder}/{name}" if folder else name, protected.GIT[name])
+
+    def _names_in(self, root: str) -> Iterator[tuple[str, str]]:
+        for name in beneath.names(self._root, root):
+            path = f"{root}/{name}" if root else name
+            if protected.fold(name) == ".git":
+                if self._was_repository(path):
+                    yield path, protected.POINTER
+            elif protected.fold(name) in protected.FOLDERS:
+                self._stamps.pop(root, None)  # what appears deeper does not change this folder
+                for inner in beneath.names(self._root, path):
+                    yield f"{path}/{inner}", protected.reason([name, inner])
+                    for last in beneath.names(self._root, f"{path}/{inner}"):
+                        yield f"{path}/{inner}/{last}", protected.reason([name, inner, last])
+            else:
+                yield path, protected.reason([name])
+
+    def _was_repository(self, path: str) -> bool:
+        """Whether this `.git` took the place of a git folder: another spelling of it, a link, a file."""
+        if path in self.found.repositories:
+            status = beneath.look(self._root, path)
+            return status is not None and not stat.S_ISDIR(status.st_mode)
+        return any(protected.fold(path) == protected.fold(each) for each in self.found.repositories)
+
+    def _new(self, path: str, why: str) -> Iterator[tuple[str, str]]:
+        if why and path not in self._known and not self._is_free(path) and beneath.look(self._root, path) is not None:
+            yield path, why
+
+    def _is_settled(self, root: str) -> bool:
+        """Whether a folder's names are those of the last look: nobody can set the time of change that the kernel keeps."""
+        status = beneath.look(self._root, root)
+        if status is None:
+            return True
+        stamp = (status.st_ino, status.st_ctime_ns)
+        if self._stamps.get(root) == stamp:
+            return True
+        if time.time() - status.st_ctime_ns / 1e9 > _SETTLED:
+            self._stamps[root] = stamp
+        return False
+
+    def _put_away(self, path: str, why: str) -> list[str]:
+        try:
+            target = self._move(path)
+        except OSError as error:
+            self._tell(path, f"could not be moved away ({error.strerror or error}): look at it before you go on", why)
+            return []
+        self._tell(path, f"was moved to {target}", why)
+        return [
+            f"{_shown(path)} may not appear in this workspace, because {why}; it was moved to {target}. "
+            "Do not make it again: the user can allow it with `[sandbox] writable`."
+        ]
+
+    def _restore(self, path: str) -> list[str]:
+        why = next((why for place, why in self._known.items() if _is_at(path, place)), "it is protected")
+        try:
+            gone = beneath.look(self._root, path) is None
+            kept = "" if gone else f"; what stood there was moved to {self._move(path)}"
+            self._keepsakes.put_back(path)
+        except OSError as error:
+            self._tell(path, f"was changed, and could not be put back ({error.strerror or error})", why)
+            return []
+        self._tell(path, f"was changed, and is again what it was{kept}", why)
+        return [f"{_shown(path)} may not be changed, because {why}: it is again what it was{kept}."]
+
+    def _move(self, path: str) -> Path:
+        folder = self._artifacts / FOLDER
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = _shown(path).replace("/", "_").lstrip(".")[:100] or "unnamed"
+        number = 1
+        while os.path.lexists(target := folder / (name if number == 1 else f"{name}-{number}")):
+            number += 1
+        beneath.move_out(self._root, path, target)
+        return target
+
+    def _tell(self, path: str, what: str, why: str) -> None:
+        if path not in self._said:  # once: what makes it again and again need not fill the screen
+            self._said.add(path)
+            self._notify(
+                "warning", f"In the workspace, {_shown(path)} {what}. Programs may not change it, because {why}."
+            )
+
+    def _check_held(self) -> None:
+        # Whoever replaces such a file outside takes the mount off with the old one.
+        for path, inode in list(self.held.items()):
+            status = beneath.look(self._root, path)
+            if status is not None and status.st_ino == inode:
+                continue
+            del self.held[path]
+            if status is None:
+                self._known.pop(path, None)
+            else:
+                self._keepsakes.keep(path)
+
+    # ---- repositories that came to be
+
+    def _made(self) -> Iterator[tuple[str, list[str]]]:
+        now = survey(self._workspace, AT_END)
+        for folder in now.repositories:
+            if folder not in self.found.repositories and (found := self._programs(folder)):
+                yield folder or ".", found
+
+    def _programs(self, folder: str) -> list[str]:
+        place = f"{folder}/" if folder else ""
+        found: list[str] = []
+        for name in ("config", "config.worktree"):
+            data = beneath.read(self._root, f"{place}{name}", _SETTINGS) or b""
+            found += git_config.programs(data.decode(errors="replace"))
+        hooks = beneath.names(self._root, f"{place}hooks")
+        found += [f"the hook {name}" for name in sorted(hooks) if not name.endswith(".sample")]
+        if (common := beneath.read(self._root, f"{place}commondir", 4096)) is not None:
+            target = os.path.normpath(f"{place}{common.decode(errors='replace').strip()}")
+            if target not in self.found.repositories:
+                found.append(f"settings and hooks in {target} (commondir)")
+        return found[:10]
+
+
+def _below(path: str, folder: str) -> Sequence[str]:
+    """The names of a path below a folder; empty for one that does not lie there."""
+    if not folder:
+        return path.split("/")
+    return path[len(folder) + 1 :].split("/") if path.startswith(f"{folder}/") else ()
+
+
+def _is_at(path: str, place: str) -> bool:
+    return path == place or path.startswith(f"{place}/")
+
+
+def _shown(path: str) -> str:
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in path)

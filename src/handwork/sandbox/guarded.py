@@ -1,0 +1,124 @@
+"""A supervised sandbox on a workspace with protected names: programs meet the mounts, file tools an error that says why."""
+
+from __future__ import annotations
+
+import errno
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+from handwork.errors import SandboxUnavailable
+from handwork.sandbox.client import SupervisedSandbox
+from handwork.sandbox.connection import Connection
+from handwork.sandbox.guard import Guard
+from handwork.sandbox.limits import Limits
+from handwork.schema import Notify
+
+
+class GuardedSandbox(SupervisedSandbox):
+    """Looks through the workspace at each start, after each call, and when it ends."""
+
+    holds = True
+    """Whether the backend mounts read-only what is protected; else it is compared and put back."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        artifacts: Path,
+        notify: Notify,
+        limits: Limits | None = None,
+        *,
+        writable: Sequence[str] = (),
+    ) -> None:
+        super().__init__(workspace, artifacts, notify, limits)
+        self._writable = tuple(writable)
+        self._guard: Guard | None = None
+        self._warned = set[str]()
+
+    @abstractmethod
+    def _launch_in(self, guard: Guard) -> Connection:
+        """Start a supervisor for the workspace as the guard found it. Raises SandboxUnavailable."""
+
+    def _launch(self) -> Connection:
+        self._let_go()  # of a start before, which failed
+        try:
+            guard = Guard(self._workspace, self._artifacts, self._notify, writable=self._writable, holds=self.holds)
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"The workspace {self._workspace} cannot be opened: {_why(error)}",
+                hint="see what stands there now, or choose another with --workspace",
+            ) from error
+        self._guard = guard
+        self._warn_once(guard)
+        return self._launch_in(guard)
+
+    def _warn_once(self, guard: Guard) -> None:
+        status = self._workspace.stat()
+        if status.st_uid != os.geteuid() and not os.access(self._workspace, os.W_OK):
+            self._warn(
+                "owner", f"The workspace {self._workspace} belongs to another user: programs cannot write there."
+            )
+        if not guard.found.complete:
+            self._warn(
+                "search",
+                "The workspace is so large that not all of it was searched for repositories: in those that were not found, "
+                "programs can change hooks and settings.",
+            )
+        if guard.too_large:
+            self._warn("large", f"Too large to be put back if programs change it: {', '.join(guard.too_large[:5])}")
+
+    def _warn(self, topic: str, text: str) -> None:
+        if topic not in self._warned:
+            self._warned.add(topic)
+            self._notify("warning", text)
+
+    # ---- after a call, and at the end
+
+    def _tidy(self) -> list[str]:
+        return self._guard.tidy() if self._guard is not None else []
+
+    def _clean(self) -> None:
+        super()._clean()
+        if self._guard is not None:
+            guard, self._guard = self._guard, None
+            for sentence in guard.end():
+                self._tell(sentence)
+
+    def _let_go(self) -> None:
+        if self._guard is not None:
+            guard, self._guard = self._guard, None
+            guard.close()
+
+    # ---- files
+
+    async def write(
+        self,
+        path: str,
+        data: bytes,
+        *,
+        mode: int | None = None,
+        exclusive: bool = False,
+        expected: str | None = None,
+    ) -> None:
+        await self._refuse_protected(path)
+        await super().write(path, data, mode=mode, exclusive=exclusive, expected=expected)
+
+    async def remove(self, path: str, *, expected: str | None = None) -> None:
+        await self._refuse_protected(path)
+        await super().remove(path, expected=expected)
+
+    async def _refuse_protected(self, path: str) -> None:
+        # Of a link both count: where it leads, and where it lies, as it can be replaced.
+        around, _slash, name = self._path(path).rstrip("/").rpartition("/")
+        places = {Path(await self.resolve(path)), Path(await self.resolve(around or "/")) / name}
+        for place in places:
+            if self._guard is not None and (why := self._guard.why(place)):
+                text = f"It is protected: {why}. The user can allow it with `[sandbox] writable`"
+                raise PermissionError(errno.EACCES, text, path)
+
+
+def _why(error: OSError) -> str:
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return "a part of the path is a link or no folder by now"
+    return error.strerror or str(error)
