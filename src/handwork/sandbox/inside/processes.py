@@ -20,6 +20,11 @@ class Row:
     def __init__(self, parent: int, state: str, threads: int) -> None:
         self.parent, self.state, self.threads = parent, state, threads
 
+    @property
+    def alive(self) -> bool:
+        """A process whose first thread has ended looks dead, though others of its threads go on."""
+        return self.state not in "ZX" or self.threads > 1
+
 
 def table() -> dict[int, Row]:
     """All processes that /proc shows."""
@@ -67,7 +72,7 @@ def descendants(rows: dict[int, Row], root: int) -> list[int]:
     while queue:
         for pid in children.pop(queue.pop(), ()):
             queue.append(pid)
-            if rows[pid].state not in "ZX":
+            if rows[pid].alive:
                 found.append(pid)
     return found
 
@@ -200,7 +205,7 @@ class _Hunt:
                 self._stop(pid)
 
     def _stop(self, pid: int) -> None:
-        if pid in self.keep or pid in self.stopped or self.rows[pid].state in "ZX":
+        if pid in self.keep or pid in self.stopped or not self.rows[pid].alive:
             return
         send(pid, signal.SIGSTOP)
         self.tree.add(pid)
