@@ -75,7 +75,7 @@ async def test_without_bwrap_the_choices_are_named_and_host_is_not_taken(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _without_bwrap(monkeypatch, tmp_path)
-    sandbox = _open(tmp_path / "w")
+    sandbox = _open(tmp_path / "w", "bwrap")
     with pytest.raises(SandboxUnavailable, match=r"apt-get install bubblewrap.*--sandbox host"):
         await sandbox.exec(["true"])
     with pytest.raises(SandboxUnavailable):

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from handwork.config.free_path import FreePath
 from handwork.config.keys import KeyStore
 from handwork.config.mcp import MCPSettings
 from handwork.config.own_keys import keys_in
@@ -67,7 +68,8 @@ class LLMSettings(SettingsTable):
 class SandboxSettings(SettingsTable):
     """[sandbox]. `backend`: auto, bwrap, landlock, host, docker, daytona. `network` opens all of it, `allow_net` the hosts that it
     names. `use_sandbox` asks for a container, which the keys below it describe; without one,
-    tools run where `backend` says, and that is never the host unless it is named.
+    tools run where `backend` says, and that is never the host unless it is named. `writable` names protected paths of a workspace
+    (`.vscode`, `.git/hooks`) that programs may write to all the same.
 
     What may be used: `memory_limit` and `file_limit` (the largest file) as 512m or 6g, `cpu_limit` in processors, `process_limit`
     in processes; `disk_reserve` is what must stay free on the workspace's disk. Absent means what the backend finds fit."""
@@ -75,6 +77,7 @@ class SandboxSettings(SettingsTable):
     backend: Literal["auto", "bwrap", "landlock", "host", "docker", "daytona"] = "auto"
     network: bool = False
     allow_net: tuple[str, ...] = ()
+    writable: tuple[FreePath, ...] = ()
     use_sandbox: bool = False
     image: str = "python:3.12-slim"
     work_dir: str = "/workspace"

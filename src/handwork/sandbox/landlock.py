@@ -11,6 +11,7 @@ from pathlib import Path
 
 from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox import root, unavailable
+from handwork.sandbox.base import Process
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.guard import Guard
 from handwork.sandbox.guarded import GuardedSandbox
@@ -85,6 +86,19 @@ class LandlockSandbox(GuardedSandbox):
         finally:
             wire.close_all(given)
 
+    async def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bool = False,
+        pty: bool = False,
+    ) -> Process:
+        if pty:  # those of the user lie in the same folder as new ones
+            raise SandboxError("The landlock sandbox has no terminals", hint="run it without one (pty)")
+        return await super().spawn(argv, cwd=cwd, env=env, stdin=stdin)
+
     def _check(self) -> None:
         if sys.platform != "linux" or not landlock.version():
             raise unavailable.no_landlock()
@@ -122,7 +136,7 @@ class LandlockSandbox(GuardedSandbox):
 def weaker(version: int, network: bool) -> str:
     """What this sandbox does not do that bwrap does, given the kernel's version of Landlock."""
     lacks = [
-        "programs see the list of all processes, with their command lines",
+        "programs see the list of all processes, with their command lines, and the names of your keys",
         "they reach sockets by their paths (D-Bus, Docker, ssh-agent), and so what listens there",
         "they can change modes, owners and times of files of yours outside",
         "protected files in the workspace are put back after a call, not held",

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from handwork.config import SandboxSettings
 from handwork.errors import ConfigError
+from handwork.sandbox.auto import AutoSandbox
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.bwrap import BwrapSandbox, find_bwrap
 from handwork.sandbox.host import HostSandbox
+from handwork.sandbox.landlock import LandlockSandbox
 from handwork.sandbox.limits import limits_of
 from handwork.schema import AllowHost, Notify
 
@@ -37,9 +39,9 @@ def open_sandbox(
 ) -> Sandbox:
     """The sandbox that the settings name; nothing is started or made before its first use.
 
-    `hide` are Handwork's own folders and files (store, configuration), which nothing inside may see. `auto` means bwrap and
-    never falls back to host. `allow_host` is asked about places that no allow-list names.
-    Raises ConfigError for a workspace that cannot be one; the first use
+    `hide` are Handwork's own folders and files (store, configuration), which nothing inside may see. `auto` means bwrap, and
+    landlock where that does not run: announced, and `contained` no more; never host. `allow_host` is asked about
+    places that no allow-list names. Raises ConfigError for a workspace that cannot be one; the first use
     raises SandboxUnavailable, with the choices, where the backend does not run.
     """
     real, kept = Path(os.path.realpath(workspace)), Path(os.path.realpath(artifacts))
@@ -51,9 +53,34 @@ def open_sandbox(
     if settings.backend == "host":
         return HostSandbox(real, kept, notify, hide=hide, limits=limits_of(settings))
     check_workspace(settings, real)
-    if settings.backend in ("landlock", "docker", "daytona"):
+    if settings.backend in ("docker", "daytona"):
         raise ConfigError(f"The sandbox backend {settings.backend} is not there yet", hint="--sandbox auto")
-    return BwrapSandbox(real, kept, notify, network=settings.network, hide=hide, limits=limits_of(settings))
+
+    def weaker() -> LandlockSandbox:
+        return LandlockSandbox(
+            real,
+            kept,
+            notify,
+            network=settings.network,
+            hide=hide,
+            limits=limits_of(settings),
+            writable=settings.writable,
+        )
+
+    if settings.backend == "landlock":
+        return weaker()
+    sandbox = BwrapSandbox(
+        real,
+        kept,
+        notify,
+        network=settings.network,
+        hide=hide,
+        limits=limits_of(settings),
+        writable=settings.writable,
+    )
+    if settings.backend == "bwrap":
+        return sandbox
+    return AutoSandbox(sandbox, None if settings.allow_net else weaker, notify)  # a list of hosts needs a network of its own
 
 
 def check_workspace(settings: SandboxSettings, workspace: Path) -> None:
@@ -66,11 +93,15 @@ def check_workspace(settings: SandboxSettings, workspace: Path) -> None:
 
 
 async def probe(settings: SandboxSettings | None = None) -> None:
-    """Start the sandbox once, in an empty folder. Raises SandboxUnavailable, with the reason and the choices, if it does not run."""
+    """Start the sandbox once, in an empty folder. Raises SandboxUnavailable, with the reason and the choices, if it does not run;
+    of `auto`, if its first choice does not."""
+    settings = settings or SandboxSettings()
+    if settings.backend == "auto":
+        settings = settings.model_copy(update={"backend": "bwrap"})
     with tempfile.TemporaryDirectory(prefix="handwork-probe-") as folder:
         base = Path(folder)
         sandbox = open_sandbox(
-            settings or SandboxSettings(),
+            settings,
             workspace=base / "workspace",
             artifacts=base / "artifacts",
             notify=lambda level, text: None,
