@@ -107,8 +107,12 @@ def move_out(root: int, path: str, target: Path) -> None:
                 raise
             aside = f"set-aside-{secrets.token_hex(4)}"
             os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
-            _copy(folder, aside, target, [_LARGEST_COPY])
-            _delete(folder, aside)
+            try:
+                _copy(folder, aside, target, [_LARGEST_COPY])
+                _delete(folder, aside)
+            except OSError as error:
+                why = f"it is called {aside} there now, since it cannot be copied: {error.strerror or error}"
+                raise OSError(error.errno, why) from error
 
 
 def write(root: int, path: str, data: bytes, mode: int) -> None:

@@ -193,6 +193,8 @@ class Guard:
     def _put_away(self, path: str, why: str) -> list[str]:
         try:
             target = self._move(path)
+        except FileNotFoundError:  # whoever made it took it away again
+            return []
         except OSError as error:
             self._tell(path, f"could not be moved away ({error.strerror or error}): look at it before you go on", why)
             return []
