@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handwork.config import SandboxSettings
-from handwork.sandbox.bwrap import BwrapSandbox
+from handwork.sandbox.bwrap import BwrapSandbox, find_bwrap
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.host import HostSandbox
 from handwork.sandbox.limits import Limits, fit_memory, limits_of, size
@@ -170,6 +170,46 @@ async def test_as_many_processors_as_allowed_are_used(tmp_path: Path) -> None:
         assert (await sandbox.exec(["nproc"])).output == b"1\n"
     finally:
         await sandbox.close()
+
+
+# ---- folders in memory
+
+
+@pytest.mark.parametrize("folder", ["/tmp", "/home/agent", "/dev/shm"])
+async def test_a_folder_in_memory_can_be_filled_only_so_far(inside: Held, folder: str) -> None:
+    code = (
+        f"import os\nos.chdir('{folder}')\nwritten = 0\ntry:\n  for at in range(300):\n"
+        "    with open(str(at), 'wb', 0) as f: f.write(bytes(1 << 20))\n    written += 1\n"
+        "except OSError as error: print(error.errno, written)\n"
+        "for at in range(written): os.remove(str(at))\nopen('small', 'w').write('fits')"
+    )
+    assert await inside.python(code) == (0, b"28 75\n", [])
+
+
+async def test_a_bwrap_that_knows_no_sizes_still_starts(tmp_path: Path) -> None:
+    found = find_bwrap()
+    program = tmp_path / "old-bwrap"
+    program.write_text(
+        f'#!/bin/sh\nfor word; do [ "$word" = --size ] && {{ echo "bwrap: Unknown option --size" >&2; exit 1; }}; done\n'
+        f'exec {found} "$@"\n'
+    )
+    program.chmod(0o755)
+    sandbox = BwrapSandbox(tmp_path / "workspace", tmp_path / "artifacts", lambda level, text: None, program=program)
+    try:
+        assert (await sandbox.exec(["bash", "-c", "echo x > /tmp/file; cat /tmp/file"])).output == b"x\n"
+    finally:
+        await sandbox.close()
+
+
+async def test_nothing_else_that_lies_in_memory_can_be_written(inside: Held) -> None:
+    for folder in ("/", "/dev", "/run", "/var/tmp", "/etc", "/home", "/usr/local"):
+        result = await inside.sandbox.exec(["bash", "-c", f"echo x > {folder}/handwork-file"])
+        assert result.exit_code == 1, folder
+        assert b"Read-only" in result.stderr or b"denied" in result.stderr, folder
+    code = "import multiprocessing.shared_memory as m; s = m.SharedMemory(create=True, size=4096); s.close(); s.unlink(); print('fine')"
+    assert (await inside.sandbox.exec(["python3", "-c", code])).output == b"fine\n"
+    terminal = await inside.sandbox.spawn(["bash", "-c", "echo x > /dev/null; tty"], pty=True)
+    assert b"/dev/pts/" in await terminal.read()
 
 
 # ---- the disk

@@ -57,7 +57,7 @@ class BwrapSandbox(GuardedSandbox):
     ) -> None:  # fmt: skip
         super().__init__(workspace, artifacts, notify, limits, writable=writable)
         self._network, self._hide, self._program = network, tuple(hide), program
-        self._strict = self._descriptors = True
+        self._strict = self._descriptors = self._sized = True
 
     def _launch_in(self, guard: Guard) -> Connection:
         program = self._program or find_bwrap()
@@ -114,7 +114,8 @@ class BwrapSandbox(GuardedSandbox):
                 return None
             return guard.open("/".join(place.relative_to(self._workspace).parts))
 
-        return root.build(self._workspace, self._artifacts, self._hide, self._network, kept, opener)
+        room = self._limits.room if self._sized else 0
+        return root.build(self._workspace, self._artifacts, self._hide, self._network, kept, opener, room)
 
     def _warn_of_imports(self) -> None:
         for entry in root.imported_folders(self._workspace)[1]:
@@ -127,6 +128,9 @@ class BwrapSandbox(GuardedSandbox):
     def _another_way(self, errors: str) -> bool:
         if self._descriptors and "bind-fd" in errors:  # an older bwrap, where no distribution mended it
             self._descriptors = False
+            return True
+        if self._sized and "--size" in errors:  # a bwrap before 0.7: folders in memory then may take half of it
+            self._sized = False
             return True
         # A bwrap before 0.8 lacks the option; a root without user namespaces can do without.
         helps = self._strict and ("disable-userns" in errors or os.getuid() == 0)

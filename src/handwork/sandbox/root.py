@@ -93,12 +93,17 @@ def build(
     network: bool,
     kept: Kept = _NOTHING_KEPT,
     opener: Opener = lambda path: None,
+    room: int = 0,
 ) -> Mounts:
-    """The root: system and python read-only, workspace writable, home and /tmp private, `hide` masked. Paths are real ones."""
-    system = _system(network)
+    """The root: system and python read-only, workspace writable, home and /tmp private, `hide` masked. Paths are real ones.
+
+    `room` is how many bytes each of the folders may hold that lie in memory; 0 is half of the machine's.
+    """
+    size = ["--size", str(room)] if room else []
+    system = [*_system(network), *_devices(size)]
     plan = _Plan([place for word, place in zip(system, system[2:], strict=False) if word == "--ro-bind"])
-    plan.tmpfs("/tmp")
-    plan.tmpfs(HOME)
+    plan.tmpfs("/tmp", size)
+    plan.tmpfs(HOME, size)
     for folder in (*python_folders(), *imported_folders(workspace)[0], Path(sys.executable)):
         plan.read_only(folder, within=workspace)
     plan.add(str(workspace), "--bind", str(workspace), str(workspace))
@@ -129,8 +134,8 @@ class _Plan:
     def add(self, place: str, *arguments: str) -> None:
         self._mounts[place] = list(arguments)
 
-    def tmpfs(self, place: str) -> None:
-        self.add(place, "--perms", "1777" if place == "/tmp" else "0700", "--tmpfs", place)
+    def tmpfs(self, place: str, size: Sequence[str]) -> None:
+        self.add(place, "--perms", "1777" if place == "/tmp" else "0700", *size, "--tmpfs", place)
 
     def read_only(self, path: Path, within: Path) -> None:
         """Bind a folder at its real place, and make the links on the way to it, so that its name works, too."""
@@ -236,7 +241,13 @@ def _system(network: bool) -> list[str]:
         path = Path("/etc") / name
         if path.exists():
             arguments += ["--ro-bind", str(path), str(path)]
-    return [*arguments, "--dir", "/var/tmp", "--dir", "/run", "--proc", "/proc", *_kernel(), "--dev", "/dev"]
+    return [*arguments, "--dir", "/var/tmp", "--dir", "/run", "--proc", "/proc", *_kernel()]
+
+
+def _devices(size: Sequence[str]) -> list[str]:
+    # The folder of the devices lies in memory, too, and nobody would bound what was written there.
+    shared = ["--perms", "1777", *size, "--tmpfs", "/dev/shm"]
+    return ["--dev", "/dev", *shared, "--remount-ro", "/dev"]
 
 
 def system_places(network: bool) -> list[Path]:
