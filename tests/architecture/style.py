@@ -14,6 +14,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "agent.turn:Turn._understand": "a tool call: its actions() may raise",
     "agent.turn:Turn._run_tool": "a tool call",
     "agent.permission:_decide": "the policy",
+    "session.hosts:Hosts._decided": "the policy",
     "agent.permission:_preview": "a tool call: its preview() may raise",
     "cli.app:_run": "the top of the CLI",
     "cli.completion.answers:print_completions": "the top of the CLI, while somebody types a line in a shell",

@@ -165,6 +165,7 @@ class Run:
 
     def _close_pairs(self) -> None:
         """Close what work that was left behind has open."""
+        self.session.withdraw_questions()
         for id in sorted(self._open_calls):
             why = "it did not stop in time when it was asked to; how far it came is not known"
             self.emit(ev.ToolCallFinished(call_id=id, observation=why, is_error=True, ending="interrupted"))

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from handwork.config.allow_list import AllowedHost
 from handwork.config.free_path import FreePath
 from handwork.config.keys import KeyStore
 from handwork.config.mcp import MCPSettings
@@ -76,7 +77,7 @@ class SandboxSettings(SettingsTable):
 
     backend: Literal["auto", "bwrap", "landlock", "host", "docker", "daytona"] = "auto"
     network: bool = False
-    allow_net: tuple[str, ...] = ()
+    allow_net: tuple[AllowedHost, ...] = ()
     writable: tuple[FreePath, ...] = ()
     use_sandbox: bool = False
     image: str = "python:3.12-slim"

@@ -20,6 +20,8 @@ from handwork.sandbox.capture import Drain
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
 from handwork.sandbox.limits import Limits, limits_of
+from handwork.sandbox.network.listener import listener_inside
+from handwork.sandbox.network.proxy import Proxy, environment
 from handwork.sandbox.process import Program
 from handwork.schema import Notify
 
@@ -43,6 +45,8 @@ class SupervisedSandbox(ABC):
         self._told: list[str] = []
         """What happened inside since the last call ended, in sentences for the model."""
         self._closed = False
+        self.proxy: Proxy | None = None
+        """The network on request, where the settings ask for one."""
 
     @property
     def workspace(self) -> str:
@@ -67,7 +71,8 @@ class SupervisedSandbox(ABC):
     async def after_call(self) -> Sequence[str]:
         if self._connection is not None:
             self._connection.look()
-        told, self._told = self._told, []
+        refused = self.proxy.take_refused() if self.proxy is not None else []
+        told, self._told = [*self._told, *refused], []
         return [*told, *self._tidy()] if self._starts else told
 
     def _tell(self, sentence: str) -> None:
@@ -100,6 +105,8 @@ class SupervisedSandbox(ABC):
 
     async def _connected(self, connection: Connection) -> None:
         """What belongs to a start once the supervisor is ready."""
+        if self.proxy is not None:
+            await self.proxy.serve(await listener_inside(connection))
 
     def _tidy(self) -> list[str]:
         """Put away what a call left and may not lie where it is; sentences for the model. Also called when the sandbox closes."""
@@ -168,6 +175,8 @@ class SupervisedSandbox(ABC):
         if self._connection is not None:
             await self._connection.end()
             self._clean()
+        if self.proxy is not None:
+            await self.proxy.close()
 
     # ---- programs
 
@@ -304,7 +313,8 @@ class SupervisedSandbox(ABC):
         return str(found)
 
     def _with(self, env: Mapping[str, str] | None) -> dict[str, str]:
-        return {**self._environment(), **(env or {})}
+        through = environment() if self.proxy is not None else {}
+        return {**self._environment(), **through, **(env or {})}
 
     def _path(self, path: str) -> str:
         return str(self._workspace / path)

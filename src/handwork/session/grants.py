@@ -46,6 +46,11 @@ class Grants:
         """Whether any rule is about paths, so that it matters where links lead to."""
         return any(rule.kind in _ABOUT_PATHS for rule in (*self.rules, *self._grants))
 
+    @property
+    def about_network(self) -> Sequence[Rule]:
+        """Every rule about the network, what people allowed included."""
+        return [rule for rule in (*self.rules, *self._grants) if rule.kind == "network"]
+
     def decide(
         self,
         actions: Sequence[Action],

@@ -19,6 +19,7 @@ from handwork.sandbox.base import Sandbox
 from handwork.sandbox.open import open_sandbox
 from handwork.schema import JSON, Approve, Artifact, Ask, Budget, Image, Mode, Question
 from handwork.session.grants import Grants
+from handwork.session.hosts import Hosts
 from handwork.store.keep import keep_open
 from handwork.store.past import Past
 from handwork.store.sqlite import Store
@@ -80,6 +81,8 @@ class Session:
         self._resources: dict[str, Any] = {}
         self._blobs: set[str] = set()
         self._masks = Masks((*settings.hidden, *settings.keys.readable()))
+        self._hosts = Hosts(self, settings.sandbox.allow_net)
+        self._voice: tuple[str, str, str | None] = ("", "", None)
         self._sandbox: Sandbox | None = None
         self._notices = [("warning", text) for text in settings.keys.take_notices()]
         self._closing: asyncio.Task[None] | None = None
@@ -98,7 +101,7 @@ class Session:
         past: Past | None = None,
     ) -> Session:
         """Open a session; see the class."""
-        settings = settings or load_settings()
+        settings = settings or load_settings(workspace=Path(workspace) if workspace else None)
         folder = storable(Path(workspace) if workspace else Path.cwd())
         store = Store.open(settings.store_path, synchronous=settings.store.synchronous)
         try:
@@ -173,7 +176,18 @@ class Session:
 
     async def gate(self, *, run_id: str = "", agent: str = "", parent_call: str | None = None) -> None:
         """All that was emitted is in the journal when this returns. Raises JournalError, and keeps what could not be written."""
+        if run_id:
+            self._voice = run_id, agent, parent_call
         self.report(run_id=run_id, agent=agent, parent_call=parent_call)
+        await self._journal.commit()
+
+    def tell(self, event: Event) -> None:
+        """Emit what happens beside a run's own work as a part of the run that came to a gate last."""
+        run_id, agent, parent_call = self._voice
+        self.emit(event, run_id=run_id, agent=agent, parent_call=parent_call)
+
+    async def commit(self) -> None:
+        """Have what was emitted on disk. Raises JournalError."""
         await self._journal.commit()
 
     def report(self, *, run_id: str = "", agent: str = "", parent_call: str | None = None) -> None:
@@ -221,6 +235,15 @@ class Session:
             self._runs = None
             self._run_over.set()
 
+    @property
+    def at_work(self) -> bool:
+        """Whether a run goes on."""
+        return self._runs is not None
+
+    def withdraw_questions(self) -> None:
+        """A run ends: what programs in the sandbox asked for is not put to the human any more."""
+        self._hosts.withdraw()
+
     def check_budget(self) -> None:
         """Raise BudgetExceeded if nothing may be spent any more."""
         usd, tokens, past = self.budget.usd, self.budget.tokens, self.past
@@ -243,11 +266,13 @@ class Session:
                 artifacts=self.artifacts,
                 notify=self.notify,
                 hide=_own_files(self.settings),
+                allow_host=self._hosts.allow,
             )
         return self._sandbox
 
     async def after_call(self) -> Sequence[str]:
         """A tool that works in the sandbox has ended its call: what the sandbox did to it, in sentences for the model."""
+        self._hosts.call_over()
         return await self._sandbox.after_call() if self._sandbox is not None else ()
 
     @property

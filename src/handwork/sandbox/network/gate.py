@@ -8,7 +8,7 @@ from handwork.config.allow_list import place
 from handwork.sandbox.network.refusal import Refusal
 from handwork.schema import AllowHost, Notify, Verdict
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds that a connection waits for a person's answer."""
 _MANY = 20
 """Places that are told one by one; a program can try any number of them."""
