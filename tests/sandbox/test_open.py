@@ -212,6 +212,50 @@ def _places(arguments: list[str], *words: str) -> list[str]:
     return [arguments[at + 2] for at, word in enumerate(arguments) if word in words]
 
 
+@pytest.mark.parametrize("backend", ["bwrap", "landlock", "host"])
+def test_a_file_is_no_workspace(tmp_path: Path, backend: Literal["bwrap", "landlock", "host"]) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="is no folder"):
+        _open(tmp_path / "file", backend)
+
+
+@pytest.mark.parametrize("way", ["to outside", "around", "no folder"])
+async def test_a_workspace_that_was_replaced_before_the_start_is_not_shown(
+    opener: Opener, tmp_path: Path, way: str
+) -> None:
+    (tmp_path / "outside" / "inner").mkdir(parents=True)
+    (tmp_path / "outside" / "secret").touch()
+    workspace = tmp_path / "around" / "inner"
+    workspace.mkdir(parents=True)
+    sandbox = opener("bwrap", workspace=workspace)
+    replaced = workspace.parent if way == "around" else workspace
+    replaced.rename(tmp_path / "away")
+    if way == "no folder":
+        replaced.touch()
+    else:
+        replaced.symlink_to(tmp_path / "outside")
+    with pytest.raises((SandboxUnavailable, FileExistsError)):
+        await sandbox.exec(["ls"])
+
+
+async def test_what_took_the_place_of_a_folder_between_the_look_and_the_mount_is_not_shown(
+    opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bwrap is started by a script that swaps the workspace for a link just before."""
+    workspace, outside = tmp_path / "space", tmp_path / "outside"
+    for folder in (workspace, outside):
+        folder.mkdir()
+    (outside / "secret").touch()
+    (workspace / "mine").touch()
+    swap = f"mv {workspace} {tmp_path / 'away'}; ln -s {outside} {workspace}"
+    _fake(tmp_path / "bwrap", f'{swap}; exec {find_bwrap()} "$@"')
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    sandbox = opener("bwrap", workspace=workspace)
+    assert (await sandbox.exec(["ls"])).output == b"mine\n"
+    assert (await sandbox.exec(["touch", "new"])).exit_code == 0
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+
+
 async def test_a_workspace_named_by_a_link_is_the_real_folder(opener: Opener, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

@@ -67,6 +67,12 @@ def test_what_is_not_about_namespaces_is_not_explained_by_them(tmp_path: Path) -
     assert "it said nothing" in not_started("").what
 
 
+def test_a_workspace_behind_a_private_folder_is_not_blamed_on_namespaces(tmp_path: Path) -> None:
+    error = not_started("bwrap: Can't find source path /proc/self/fd/7: Permission denied", sysctls=tmp_path)
+    assert "private to another user" in error.what
+    assert "as the user who owns" in error.hint
+
+
 @pytest.mark.parametrize(
     ("release", "command"),
     [

@@ -50,6 +50,8 @@ def open_sandbox(
             raise ConfigError(
                 f"The workspace {real} lies in Handwork's own folder {path}", hint="choose another with --workspace"
             )
+    if real.exists() and not real.is_dir():
+        raise ConfigError(f"The workspace {real} is no folder", hint="choose another with --workspace")
     if settings.backend == "host":
         return HostSandbox(real, kept, notify, hide=hide, limits=limits_of(settings))
     check_workspace(settings, real)

@@ -55,6 +55,11 @@ def not_started(errors: str, *, sysctls: Path = Path("/proc/sys")) -> SandboxUna
     said = errors.strip().splitlines()
     why = said[-1] if said else "it said nothing"
     what = f"The bubblewrap sandbox does not start here: {why}"
+    if "source path" in errors and "Permission denied" in errors:
+        return SandboxUnavailable(
+            f"{what}. A folder on the way to the workspace is private to another user, and in a sandbox not even root may pass it",
+            hint="run Handwork as the user who owns the workspace, or choose a workspace of your own",
+        )
     if not any(word in errors for word in _NO_NAMESPACES):
         return SandboxUnavailable(what, hint=f"report it with `handwork doctor --report`. Or: {HOST}")
     cause, remedy = _namespaces_forbidden(sysctls)
