@@ -13,7 +13,8 @@ from typing import TypeAlias
 HOME = "/home/agent"
 _LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = (
-    "alternatives", "bash.bashrc", "ca-certificates", "crypto-policies", "debian_version", "environment.d", "fonts", "gai.conf",
+    "alternatives", "bash.bashrc", "ca-certificates", "chromium", "chromium.d", "crypto-policies", "debian_version", "environment.d",
+    "fonts", "gai.conf",
     "ImageMagick-6", "ImageMagick-7", "inputrc", "java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "ld.so.cache",
     "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "locale.alias", "locale.conf", "localtime", "machine-id", "magic", "magic.mime",
     "mime.types", "nsswitch.conf", "os-release", "pki/ca-trust", "pki/tls/cert.pem", "pki/tls/certs", "profile", "profile.d",
