@@ -32,7 +32,7 @@ def _marked(mark: str) -> list[psutil.Process]:
     return [process for process in psutil.process_iter(["cmdline"]) if mark in (process.info["cmdline"] or ())]
 
 
-async def _until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+async def _until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     async with asyncio.timeout(seconds):
         # What is waited for is the kernel's: nothing tells of it.
         for _ in iter(lambda: bool(condition()), True):
@@ -224,7 +224,7 @@ async def test_kill_9_of_our_process_leaves_nothing(backend: str, tmp_path: Path
         sys.executable, "-c", _PARENT, str(tmp_path), backend, mark, stdout=asyncio.subprocess.PIPE
     )
     assert parent.stdout is not None
-    line = (await asyncio.wait_for(parent.stdout.readline(), 30)).decode().split()
+    line = (await asyncio.wait_for(parent.stdout.readline(), 60)).decode().split()
     assert line[0] == "up"
     await _until(lambda: len(_marked(mark)) >= 3)  # the sleeps, and the parent itself
     assert any(child.name() == "sleep" for child in _marked(mark))
