@@ -28,9 +28,14 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
     try:
         split = urlsplit(proxy)
         whole = bool(split.hostname) and not any(map(str.isspace, proxy))
-        good = whole and split.port != 0 and split.scheme in ("http", "https")
+        good = whole and split.port != 0
+        spoken = split.scheme in ("http", "https")
     except ValueError:
         good = False
+    if good and not spoken:
+        raise ConfigError(
+            f"The proxy for {host} is one of {split.scheme}, which is not spoken here", hint="name one of http or https"
+        )
     if not good:
         raise ConfigError(
             f"The proxy for {host} is no address", hint=f"expected http://host:port in {parts.scheme.upper()}_PROXY"
