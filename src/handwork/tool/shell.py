@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from handwork.errors import SandboxError
-from handwork.sandbox.base import Sandbox
+from handwork.sandbox.base import Sandbox, Spent
 from handwork.tool.process_end import how_it_ended
+from handwork.tool.shell_jobs import ShellJobs
 from handwork.tool.shell_process import Bash
+from handwork.tool.spent import used_since
+from handwork.tool.terminal_job import TerminalJob
 from handwork.tool.terminal_text import plain_ends
 
 _KILL_SECONDS = 1.0
 _SETTLE_SECONDS = 0.5
 _GATHER_SECONDS = 0.05
+_KILLED = re.compile(r"(?:^|(?<=[^\n]))bash: line \d+: +\d+ Killed .*\n?\Z", re.MULTILINE)
+"""What the shell says when a command was killed by us: that is told in better words."""
 _LOST = "its variables, functions, aliases and current folder are gone"
 
 
@@ -33,15 +39,17 @@ class Outcome:
     seconds: float = 0.0
     omitted: int = 0
     folder: str = ""
+    spent: Spent = field(default_factory=Spent)
     notes: list[str] = field(default_factory=list)
 
 
 class Shell:
-    """A persistent bash of a session; a resource with `close()`."""
+    """A persistent bash of a session, with the jobs that run beside it; a resource with `close()`."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.started = False
         """Whether it has ever run a command."""
+        self.jobs = ShellJobs(sandbox)
         self._sandbox = sandbox
         self._bash: Bash | None = None
         self._former: list[Bash] = []
@@ -56,8 +64,9 @@ class Shell:
         """
         async with self._lock:
             bash, before = await self._ready_with_jobs()
-            notes, self._notes = self._notes, []
-            background = plain_ends(bash.between)
+            notes = self.take_notes()
+            background = self.jobs.written_beside(bash)
+            used = await bash.process.spent()
             began = time.monotonic()
             timed_out = False
             try:
@@ -74,12 +83,40 @@ class Shell:
                 await self._cancelled(bash, before)
                 raise
             outcome = await self._outcome(bash, timed_out)
-            outcome.background, outcome.notes = background, notes
-            outcome.seconds = round(time.monotonic() - began, 3)
+            outcome.background, outcome.seconds = background, round(time.monotonic() - began, 3)
+            outcome.spent = used_since(used, await bash.process.spent())
+            await self.jobs.learn(bash, before)
+            outcome.notes = [*notes, *self.jobs.news()]
             return outcome
 
+    async def open_terminal(self, command: str) -> TerminalJob:
+        """Start a command in a terminal of its own, in the shell's folder and with its environment.
+
+        Errors: ToolError when there are too many; SandboxError, SandboxUnavailable.
+        """
+        async with self._lock:
+            bash = await self._ready()
+            return await self.jobs.open_terminal(bash, command)
+
+    def take_notes(self) -> list[str]:
+        """What there is to tell of the shell: that it is a new one, what was lost."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    async def others(self) -> list[int]:
+        """Living processes that commands have left and that are no jobs of the shell."""
+        bashes = [*self._former, *([self._bash] if self._bash else [])]
+        found = [pid for bash in bashes for pid in await bash.process.descendants()]
+        return self.jobs.strangers(found)
+
+    async def look(self) -> list[str]:
+        """Bring what is known of the jobs up to date; sentences about those that ended."""
+        async with self._lock:
+            await self.jobs.look([*self._former, *([self._bash] if self._bash and not self._stopping else [])])
+            return self.jobs.news()
+
     async def restart(self) -> None:
-        """Kill the shell with its background jobs; the next command gets a new one."""
+        """Kill the shell with its background jobs and terminals; the next command gets a new one."""
         async with self._lock:
             await self._close_all()
             self._notes = []
@@ -93,7 +130,7 @@ class Shell:
     async def _close_all(self) -> None:
         bashes = [*self._former, *([self._bash] if self._bash else [])]
         self._former, self._bash = [], None
-        await asyncio.gather(*(bash.close() for bash in bashes))
+        await asyncio.gather(*(bash.close() for bash in bashes), self.jobs.close())
 
     async def _ready_with_jobs(self) -> tuple[Bash, list[int]]:
         """The bash to use, and the processes of earlier commands."""
@@ -111,7 +148,7 @@ class Shell:
         if bash and self._stopping:
             await asyncio.wait({self._stopping})
             lives, self._stopping = self._stopping.result(), None
-            bash.finish()
+            await bash.finish()
             fate = "the shell and its state survived" if lives else "the shell had to be killed with it"
             self._notes.append(f"The command before was cancelled and killed with its processes; {fate}.")
         if bash and not bash.over and bash.generation == self._sandbox.generation:
@@ -139,15 +176,15 @@ class Shell:
             self._former.append(old)
 
     async def _outcome(self, bash: Bash, timed_out: bool) -> Outcome:
-        end = bash.end
-        capture = bash.finish()
-        ended = bash.over
+        capture = await bash.finish()
+        end, ended = bash.end, bash.over
         code = end.status if end else (await bash.process.wait() if ended else None)
         if timed_out:
             code = None
         folder = end.folder if end else ""
+        text = plain_ends(capture)
         return Outcome(
-            output=plain_ends(capture),
+            output=_KILLED.sub("", text) if timed_out else text,
             exit_code=code,
             timed_out=timed_out,
             shell_ended=ended and end is None,
@@ -186,5 +223,5 @@ async def _follow(bash: Bash, progress: Callable[[str], Awaitable[None]]) -> Non
     while not bash.done:
         await bash.changed()
         await bash.settled(_GATHER_SECONDS)
-        if text := bash.fresh.take():
+        if text := bash.fresh():
             await progress(text)

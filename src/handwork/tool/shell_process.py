@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from dataclasses import dataclass
 
 from handwork.errors import SandboxError
 from handwork.sandbox.base import Process, Sandbox
 from handwork.sandbox.capture import Capture
-from handwork.tool.terminal_text import Fresh
+from handwork.tool.shell_output import End, Output
+from handwork.tool.shell_slot import Slot, may_leave_jobs
 
-_KEPT = 400_000
-"""Bytes of one command's output that are kept."""
+_SLOTS = 16
+"""Pipes of commands that left jobs; later ones share the shell's own."""
+_LATE_SECONDS = 0.2
 _ENVIRONMENT = {
     "TERM": "dumb",
     "PAGER": "cat",
@@ -21,50 +22,56 @@ _ENVIRONMENT = {
     "MANPAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
     "DEBIAN_FRONTEND": "noninteractive",
+    # Vim without a terminal would wait for keys for ever, unless it was given commands.
+    "VIMINIT": r"""if !has("ttyin") && match(v:argv, '^\(-[cSesE]\|+\|--cmd\)') < 0 | cquit | endif""",
 }
 # The shell reads our lines as its script. Its own output goes to /dev/null, so that what `set -x` and traps say about
 # our lines is not seen; descriptor 19 is the real output, given to each command as 1 and 2 and closed under that number.
 _OPENING = 'exec 19>&1 1>/dev/null 2>&1\nshopt -s expand_aliases\n__handwork_status() { return "$1"; }\n'
 
 
-def frame(command: str, last_status: int, token: str) -> str:
-    """The lines that run a command and then print `<token> <status> <folder>NUL`.
+def frame(command: str, last_status: int, token: str, pipe: str = "") -> str:
+    """The lines that run a command and then print `<token> <status> <folder>NUL<table of jobs>NUL`.
 
     The command is one quoted word, so nothing in it can end early or swallow what follows. The token stands in a later line of the
     script, which the shell has not read while the command runs: the command cannot print it, and all that it wrote before
-    its end comes before it. `$?` is restored first, as a person would expect from a shell.
+    its end comes before it. `$?` is restored first, as a person would expect from a shell. `pipe` is the path of a pipe that
+    takes the output instead of the shell's own; its descriptor is 18.
     """
-    quoted = "'" + command.replace("'", "'\\''") + "'"
-    run = f"\\builtin eval {quoted} 0</dev/null 1>&19 2>&1 19>&-"
+    out = 18 if pipe else 19
+    run = f"\\builtin eval {_quoted(command)} 0</dev/null 1>&{out} 2>&1 19>&- 18>&-"
     if last_status:
         run = f"__handwork_status {last_status} || {run}"
-    return f'LINENO=0\n{run}\n\\builtin printf \'%s %s %s\\0\' {token} "$?" "${{PWD::3000}}" 1>&19\n'
+    opening = f"\\exec 18>{_quoted(pipe)}\n" if pipe else ""
+    closing = "\\exec 18>&-\n" if pipe else ""
+    # Three plain commands: a group would be a syntax error after one of the command's, and show what a DEBUG trap prints.
+    mark = (
+        f'\\builtin printf \'%s %s %s\\0\' {token} "$?" "${{PWD::3000}}" 1>&{out}\n'
+        f"\\builtin jobs -l 1>&{out}\n\\builtin printf '\\0' 1>&{out}"
+    )
+    return f"{opening}LINENO=0\n{run}\n{mark}\n{closing}"
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """How a command ended: its status, and the folder in which it left the shell."""
-
-    status: int
-    folder: str
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 class Bash:
     """A running bash. Its output is read all the time, so that a background job never blocks on a full pipe."""
 
-    def __init__(self, process: Process, generation: int) -> None:
+    def __init__(self, sandbox: Sandbox, process: Process) -> None:
         self.process = process
-        self.generation = generation
+        self.generation = sandbox.generation
         self.status = 0
+        self.folder = ""
         self.over = False
         """Whether the shell has ended."""
-        self.end: End | None = None
-        self.between = Capture(_KEPT)
-        """What background jobs wrote while no command ran."""
-        self.capture = Capture(_KEPT)
-        self.fresh = Fresh()
-        self._token = b""
-        self._held = b""
+        self.own = Output()
+        """Its own pipe; a command that may leave jobs has a slot instead."""
+        self.slot: Slot | None = None
+        self.slots: list[Slot] = []
+        self._sandbox = sandbox
+        self._current = self.own
         self._woken = asyncio.Event()
         self._reader = asyncio.create_task(self._read())
 
@@ -72,21 +79,35 @@ class Bash:
     async def start(cls, sandbox: Sandbox) -> Bash:
         """Start one in the workspace."""
         process = await sandbox.spawn(["bash", "--noprofile", "--norc"], env=_ENVIRONMENT, stdin=True)
-        bash = cls(process, sandbox.generation)
+        bash = cls(sandbox, process)
         await bash._write(_OPENING)
         return bash
 
     async def begin(self, command: str) -> None:
-        """Hand a command over; `follow` it then."""
+        """Hand a command over; follow it by `changed` and `settled`, and `finish` it."""
+        await self._drop_closed_slots()
+        self.slot = None
+        if may_leave_jobs(command) and len(self.slots) < _SLOTS:
+            self.slot = await Slot.open(self._sandbox, self._woken)
+        if self.slot:
+            self.slots.append(self.slot)
+        self._current = self.slot.output if self.slot else self.own
         token = secrets.token_hex(16)
-        self.end, self._token = None, token.encode()
-        self.capture, self.between, self.fresh = Capture(_KEPT), Capture(_KEPT), Fresh()
-        await self._write(frame(command, self.status, token))
+        self._current.expect(token)
+        await self._write(frame(command, self.status, token, self.slot.path if self.slot else ""))
 
     @property
     def done(self) -> bool:
         """Whether the command (or the shell itself) has ended."""
-        return self.over or self.end is not None
+        return self.over or self._current.end is not None
+
+    @property
+    def end(self) -> End | None:
+        return self._current.end
+
+    def fresh(self) -> str:
+        """What the running command wrote since the last time, to be shown while it runs."""
+        return self._current.fresh.take()
 
     async def changed(self) -> None:
         """Wait until there is more output, or the end."""
@@ -102,20 +123,42 @@ class Bash:
                     await self.changed()
         return self.done
 
-    def finish(self) -> Capture:
+    async def finish(self) -> Capture:
         """Take what the command wrote; from now on output belongs to background jobs."""
-        self.capture.feed(self._held)
-        self._token = self._held = b""
-        if self.end:
-            self.status = self.end.status
-        return self.capture
+        if (
+            self.over and self.slot and not self._current.end
+        ):  # what a shell wrote before its end may still be on its way
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LATE_SECONDS):
+                    while not self.slot.output.closed:
+                        await self._woken.wait()
+                        self._woken.clear()
+        if end := self._current.end:
+            self.status, self.folder = end.status, end.folder
+        return self._current.finish()
+
+    async def ask(self, command: str, seconds: float) -> Capture | None:
+        """What a command of ours prints, which must be short and change nothing; None if the shell does not answer."""
+        status = self.status
+        await self.begin(command)
+        if not await self.settled(seconds) or self.over:
+            return None
+        capture = await self.finish()
+        self.status = status
+        return capture
 
     async def close(self) -> None:
         """Kill the shell with all that it started."""
         with contextlib.suppress(SandboxError, OSError):
             await self.process.kill()
+        await asyncio.gather(*(slot.close() for slot in self.slots))
         self._reader.cancel()
         await asyncio.wait({self._reader})
+
+    async def _drop_closed_slots(self) -> None:
+        for slot in [slot for slot in self.slots if slot.output.closed and not slot.output.after.total]:
+            self.slots.remove(slot)
+            await slot.close()
 
     async def _write(self, text: str) -> None:
         # A shell that is gone is noticed by the reader.
@@ -126,34 +169,8 @@ class Bash:
         try:
             with contextlib.suppress(OSError, SandboxError):
                 while chunk := await self.process.read():
-                    self._take(chunk)
+                    self.own.feed(chunk)
                     self._woken.set()
         finally:
             self.over = True
             self._woken.set()
-
-    def _take(self, chunk: bytes) -> None:
-        if not self._token:
-            self.between.feed(chunk)
-            return
-        data, self._held = self._held + chunk, b""
-        at = data.find(self._token)
-        if at < 0:
-            at = len(data) - _overlap(data, self._token)
-        stop = data.find(b"\0", at)
-        self.capture.feed(data[:at])
-        self.fresh.add(data[:at])
-        if stop < 0 or not data.startswith(self._token, at):
-            self._held = data[at:]
-            return
-        _, status, folder = data[at:stop].split(b" ", 2)
-        self.end, self._token = End(int(status), folder.decode("utf-8", "replace")), b""
-        self.between.feed(data[stop + 1 :])
-
-
-def _overlap(data: bytes, token: bytes) -> int:
-    """How many bytes at the end of the data may be the beginning of the token."""
-    for size in range(min(len(token) - 1, len(data)), 0, -1):
-        if data.endswith(token[:size]):
-            return size
-    return 0

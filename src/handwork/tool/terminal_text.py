@@ -16,15 +16,28 @@ _ESCAPES = re.compile(
 )
 _UNFINISHED = re.compile(r"(?:\r|\x1b(?:\[[0-?]*[ -/]*)?)\Z")
 _OVERSTRIKE = re.compile(r"[^\n\x08]\x08")
+_REDRAWN = re.compile(r"[^\r\n]*(?:\r+[^\r\n]*){4,}")
 _CONTROLS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
 
 
 def plain(text: str) -> str:
-    """The text without escape sequences; CR becomes a line end, other control characters a visible sign."""
+    """The text without escape sequences; CR becomes a line end, other control characters a visible sign.
+
+    Of a line that was written over and over again, as progress bars do, the last state is kept.
+    """
     text = _ESCAPES.sub("", text)
+    if "\r" in text:
+        text = _REDRAWN.sub(_last_state, text.replace("\r\n", "\n"))
     if "\x08" in text:
         text = _OVERSTRIKE.sub("", text)
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
+
+
+def _last_state(match: re.Match[str]) -> str:
+    states = [state for state in match[0].split("\r") if state.strip()]
+    if len(states) < 4:
+        return match[0]
+    return f"[{len(states) - 1} earlier states of this line, each overwritten, are left out]\n{states[-1]}"
 
 
 def plain_ends(capture: Capture) -> str:
