@@ -41,6 +41,10 @@ class GuardedSandbox(SupervisedSandbox):
         """Start a supervisor for the workspace as the guard found it. Raises SandboxUnavailable."""
 
     def _launch(self) -> Connection:
+        return self._launch_in(self._look())
+
+    def _look(self) -> Guard:
+        """Look through the workspace before a start. Raises SandboxUnavailable where it cannot be opened."""
         self._let_go()  # of a start before, which failed
         try:
             guard = Guard(self._workspace, self._artifacts, self._notify, writable=self._writable, holds=self.holds)
@@ -51,7 +55,11 @@ class GuardedSandbox(SupervisedSandbox):
             ) from error
         self._guard = guard
         self._warn_once(guard)
-        return self._launch_in(guard)
+        return guard
+
+    def _outside(self, place: Path) -> Path:
+        """Where a place inside lies out here."""
+        return place
 
     def _warn_once(self, guard: Guard) -> None:
         status = self._workspace.stat()
@@ -113,9 +121,9 @@ class GuardedSandbox(SupervisedSandbox):
         around, _slash, name = self._path(path).rstrip("/").rpartition("/")
         places = {Path(await self.resolve(path)), Path(await self.resolve(around or "/")) / name}
         for place in places:
-            if self._guard is not None and (why := self._guard.why(place)):
+            if self._guard is not None and (why := self._guard.why(self._outside(place))):
                 text = f"It is protected: {why}. The user can allow it with `[sandbox] writable`"
-                raise PermissionError(errno.EACCES, text, path)
+                raise OSError(errno.EROFS, text, path)
 
 
 def _why(error: OSError) -> str:

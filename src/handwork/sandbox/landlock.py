@@ -46,10 +46,10 @@ class LandlockSandbox(GuardedSandbox):
         super().__init__(workspace, artifacts, notify, limits, writable=writable)
         self._network, self._hide = network, tuple(hide)
         self._scratch = ""
+        notify("warning", weaker(landlock.version(), network))
 
     def _launch_in(self, guard: Guard) -> Connection:
         self._check()
-        self._warn("weaker", weaker(landlock.version(), self._network))
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="handwork-"))
         for name in ("home", "tmp"):
             (Path(self._scratch) / name).mkdir(mode=0o700)
