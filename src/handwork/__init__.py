@@ -27,6 +27,7 @@ _HOMES = {
     "tool.function": "tool",
     "tool.planning": "PlanningTool",
     "tool.python_execute": "PythonExecute",
+    "tool.search_files": "SearchFiles",
     "tool.terminate": "Terminate",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

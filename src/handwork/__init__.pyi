@@ -54,6 +54,7 @@ from handwork.tool.editor import StrReplaceEditor as StrReplaceEditor
 from handwork.tool.function import tool as tool
 from handwork.tool.planning import PlanningTool as PlanningTool
 from handwork.tool.python_execute import PythonExecute as PythonExecute
+from handwork.tool.search_files import SearchFiles as SearchFiles
 from handwork.tool.terminate import Terminate as Terminate
 
 __version__: str
@@ -95,6 +96,7 @@ __all__ = [
     "SWEAgent",
     "SandboxSettings",
     "ScriptedModel",
+    "SearchFiles",
     "Session",
     "Settings",
     "Status",

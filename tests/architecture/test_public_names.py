@@ -22,7 +22,7 @@ PUBLIC = {
         "CreateChatCompletion errors events Function HandworkError Home Image LimitsSettings LLM LLMSettings",
         "load_settings Manus Memory Message Mode Model Plan PlanningTool PlanStepStatus PolicySettings PythonExecute Question",
         "ReActAgent Reply",
-        "Request Role RunResult SandboxSettings ScriptedModel Session Settings Status StoreSettings",
+        "Request Role RunResult SandboxSettings ScriptedModel SearchFiles Session Settings Status StoreSettings",
         "StrReplaceEditor SWEAgent Terminate TokenLimitExceeded Tool tool ToolCall ToolCallAgent ToolChoice",
         "ToolCollection ToolContext ToolError ToolResult Usage",
     )

@@ -12,17 +12,20 @@ from handwork.tool.collection import ToolCollection
 from handwork.tool.editor import StrReplaceEditor
 from handwork.tool.planning import PlanningTool
 from handwork.tool.python_execute import PythonExecute
+from handwork.tool.search_files import SearchFiles
 from handwork.tool.terminate import Terminate
 
 
 class Manus(ToolCallAgent):
-    """An all-round assistant with Python, a shell, an editor, a plan and a way to ask; it picks the tools by itself."""
+    """An all-round assistant with Python, a shell, an editor, a search in files, a plan and a way to ask; it picks the tools by itself."""
 
     name = "manus"
     description = "A versatile agent that solves tasks with Python, a shell, files and questions."
     system_prompt = prompt_file("manus_system")
     next_step_prompt = prompt_file("manus_next_step")
-    available_tools = ToolCollection(PythonExecute, Bash, StrReplaceEditor, PlanningTool, AskHuman, Terminate)
+    available_tools = ToolCollection(
+        PythonExecute, Bash, StrReplaceEditor, SearchFiles, PlanningTool, AskHuman, Terminate
+    )
     max_steps = 20
     max_observe = 10_000
 
