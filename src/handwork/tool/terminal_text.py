@@ -16,7 +16,8 @@ _ESCAPES = re.compile(
 )
 _UNFINISHED = re.compile(r"(?:\r|\x1b(?:\[[0-?]*[ -/]*)?)\Z")
 _OVERSTRIKE = re.compile(r"[^\n\x08]\x08")
-_REDRAWN = re.compile(r"[^\r\n]*(?:\r+[^\r\n]*){4,}")
+_REDRAWN = 4
+"""A line that was begun so often anew is a progress bar."""
 _CONTROLS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
 
 
@@ -27,16 +28,19 @@ def plain(text: str) -> str:
     """
     text = _ESCAPES.sub("", text)
     if "\r" in text:
-        text = _REDRAWN.sub(_last_state, text.replace("\r\n", "\n"))
+        # Line by line: one pattern for all looks anew from each character of a long line.
+        text = "\n".join(map(_last_state, text.replace("\r\n", "\n").split("\n")))
     if "\x08" in text:
         text = _OVERSTRIKE.sub("", text)
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
 
 
-def _last_state(match: re.Match[str]) -> str:
-    states = [state for state in match[0].split("\r") if state.strip()]
-    if len(states) < 4:
-        return match[0]
+def _last_state(line: str) -> str:
+    if line.count("\r") < _REDRAWN:
+        return line
+    states = [state for state in line.split("\r") if state.strip()]
+    if len(states) < _REDRAWN:
+        return line
     return f"[{len(states) - 1} earlier states of this line, each overwritten, are left out]\n{states[-1]}"
 
 
