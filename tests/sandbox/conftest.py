@@ -21,11 +21,17 @@ class Opener:
         self.opened: list[SupervisedSandbox] = []
 
     def __call__(
-        self, backend: str, *, workspace: Path | None = None, network: bool = False, **more: Any
+        self,
+        backend: str,
+        *,
+        workspace: Path | None = None,
+        network: bool = False,
+        allow_net: tuple[str, ...] = (),
+        **more: Any,
     ) -> SupervisedSandbox:
         place = self.base / f"place{len(self.opened)}"
         sandbox = open_sandbox(
-            SandboxSettings(backend=backend, network=network),
+            SandboxSettings(backend=backend, network=network, allow_net=allow_net),
             workspace=workspace or place / "workspace",
             artifacts=place / "artifacts",
             notify=lambda level, text: self.notices.append((level, text)),

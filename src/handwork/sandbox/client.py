@@ -20,7 +20,7 @@ from handwork.sandbox.capture import Drain
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
 from handwork.sandbox.limits import Limits, limits_of
-from handwork.sandbox.network.listener import listener_inside
+from handwork.sandbox.network.listener import open_network
 from handwork.sandbox.network.proxy import Proxy, environment
 from handwork.sandbox.process import Program
 from handwork.schema import Notify
@@ -106,7 +106,7 @@ class SupervisedSandbox(ABC):
     async def _connected(self, connection: Connection) -> None:
         """What belongs to a start once the supervisor is ready."""
         if self.proxy is not None:
-            await self.proxy.serve(await listener_inside(connection))
+            await open_network(self.proxy, connection, self._notify)
 
     def _tidy(self) -> list[str]:
         """Put away what a call left and may not lie where it is; sentences for the model. Also called when the sandbox closes."""

@@ -56,7 +56,7 @@ class Net:
         )
         listener = socket.create_server(("127.0.0.1", 0))
         self.port = listener.getsockname()[1]
-        await self.proxy.serve(listener)
+        self.proxy.serve(listener)
         return self
 
     async def server(self, serve: Serve) -> int:

@@ -182,6 +182,21 @@ async def test_a_browser_loads_a_page_and_not_one_of_another_host(
     assert [line for line in site.said if "page.html" in line] == ["GET /page.html HTTP/1.1"]
 
 
+async def test_a_port_of_this_machine_that_is_listed_is_found_inside_without_a_proxy(
+    opener: Opener, site: Website
+) -> None:
+    found = opener("bwrap", allow_net=(f"localhost:{site.port}", "localhost:81", "*.example.com"))
+    url = f"http://localhost:{site.port}/hello.txt"
+    for _ in range(2):  # the second time in a sandbox that had to start anew
+        done = await bash(found, f"env -u http_proxy curl -sS {url}; env -u http_proxy curl -sS {url}")
+        assert (done.output, done.stderr) == (b"hello\nhello\n", b"")
+        assert found._connection is not None
+        await found._connection.end()
+    (notice,) = {text for _, text in opener.notices}
+    assert notice.startswith("localhost:81 is not found at its own port inside the sandbox: port 81 cannot be opened")
+    assert len(site.said) == 4
+
+
 async def test_a_sandbox_that_had_to_start_anew_has_its_network_again(
     sandbox: SupervisedSandbox, site: Website
 ) -> None:

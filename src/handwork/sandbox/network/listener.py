@@ -1,14 +1,31 @@
-"""The listening socket that a sandbox's supervisor makes on the loopback inside and hands out to us."""
+"""The listening sockets that a sandbox's supervisor makes on the loopback inside and hands out to us."""
 
 from __future__ import annotations
 
 import os
 import socket
 
+from handwork.config.allow_list import place
 from handwork.errors import SandboxError
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
-from handwork.sandbox.network.proxy import PORT
+from handwork.sandbox.network.proxy import PORT, Proxy
+from handwork.schema import Notify
+
+
+async def open_network(proxy: Proxy, connection: Connection, notify: Notify) -> None:
+    """Have a proxy serve a sandbox whose supervisor has just started, and what served an earlier one end. Raises SandboxError."""
+    await proxy.close()
+    proxy.serve(await listener_inside(connection))
+    for host, port in proxy.local:
+        try:
+            proxy.serve(await listener_inside(connection, port), (host, port))
+        except SandboxError as error:  # a port below 1024, or our own
+            notify(
+                "warning",
+                f"{place(host, port)} is not found at its own port inside the sandbox: {error.what}. "
+                "Programs reach it through the proxy, if they are told to (curl --noproxy '').",
+            )
 
 
 async def listener_inside(connection: Connection, port: int = PORT) -> socket.socket:
@@ -16,7 +33,7 @@ async def listener_inside(connection: Connection, port: int = PORT) -> socket.so
     try:
         _nothing, fds = await connection.request(op="listen", port=port)
     except OSError as error:
-        raise SandboxError(f"The sandbox's network cannot be opened: {error.strerror or error}") from error
+        raise SandboxError(f"port {port} cannot be opened there ({error.strerror or error})") from error
     try:
         if len(fds) != 1:
             raise SandboxError("The sandbox's network cannot be opened: no socket came out of it")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from handwork.config import SandboxSettings
 from handwork.config.allow_list import is_listed
+from handwork.config.host_names import place_of
+from handwork.config.user_proxy import is_loopback
 from handwork.errors import ConfigError
 from handwork.sandbox.network.proxy import Proxy
 from handwork.schema import AllowHost, Decision, Notify, Verdict
@@ -27,7 +29,14 @@ def proxy_of(settings: SandboxSettings, backend: str, allow_host: AllowHost | No
             f"The sandbox backend {backend} cannot open the network for chosen hosts alone",
             hint="use --sandbox bwrap, or open the whole network with --net",
         )
-    return Proxy(allow_host or _listed(settings.allow_net), notify)
+    return Proxy(allow_host or _listed(settings.allow_net), notify, local=list(_local(settings.allow_net)))
+
+
+def _local(entries: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Places of this machine, where a port is named with them."""
+    for host, port in (place_of(entry) for entry in entries if not entry.startswith("*")):
+        if port is not None and is_loopback(host):
+            yield host, port
 
 
 def _listed(entries: Sequence[str]) -> AllowHost:

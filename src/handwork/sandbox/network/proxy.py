@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from handwork.sandbox.network.gate import PATIENCE, Gate
 from handwork.sandbox.network.resolve import Resolve, resolve
-from handwork.sandbox.network.stream import accepted
+from handwork.sandbox.network.stream import Stream, accepted
 from handwork.sandbox.network.visitor import Visitor
 from handwork.sandbox.network.way import Ways
 from handwork.schema import AllowHost, Notify
@@ -20,6 +21,9 @@ PORT = 3128
 """Where it is found on the sandbox's own loopback."""
 _CONNECTIONS = 256
 _DIRECT = "localhost,127.0.0.1,::1"
+
+Visit: TypeAlias = Callable[[Stream], Awaitable[None]]
+"""What serves one connection."""
 
 
 def environment(port: int = PORT) -> dict[str, str]:
@@ -35,6 +39,8 @@ class Proxy:
     Args:
         allow_host: asked about every place (and about an address that is not public, to which a name leads).
         notify: hears of each place that was refused, once.
+        local: places of this machine that are found inside on the same port, without a proxy: for programs that know none, and
+            since what is called localhost is reached without one.
         resolve: the addresses of a name.
         environ: where the user's own proxy is looked for; None is ours.
         patience: seconds that a connection waits for `allow_host`.
@@ -45,6 +51,7 @@ class Proxy:
         allow_host: AllowHost,
         notify: Notify,
         *,
+        local: Sequence[tuple[str, int]] = (),
         resolve: Resolve = resolve,
         environ: Mapping[str, str] | None = None,
         patience: float = PATIENCE,
@@ -52,29 +59,32 @@ class Proxy:
         self._gate = Gate(allow_host, notify, patience)
         self._ways = Ways(self._gate, resolve, os.environ if environ is None else environ)
         self._notify = notify
-        self._listening: asyncio.Task[None] | None = None
-        self._visits: set[asyncio.Task[None]] = set()
+        self.local = tuple(local)
+        self._tasks: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(_CONNECTIONS)
 
-    async def serve(self, listener: socket.socket) -> None:
-        """Take connections from here (TCP or Unix) from now on, and no longer from where they came before; it becomes ours."""
-        await self.close()
+    def serve(self, listener: socket.socket, local: tuple[str, int] | None = None) -> None:
+        """Take connections from here (TCP or Unix) until `close`: to the proxy, or all to one `local` place. It becomes ours."""
+
+        async def visit(client: Stream) -> None:
+            visitor = Visitor(client, self._gate, self._ways)
+            await (visitor.serve() if local is None else visitor.join(*local))
+
         listener.setblocking(False)
-        self._listening = asyncio.create_task(self._listen(listener), name="sandbox network")
+        self._keep(asyncio.create_task(self._listen(listener, visit), name="sandbox network"))
 
     def take_refused(self) -> list[str]:
         """Sentences for the model about what was refused since the last time."""
         return self._gate.take()
 
     async def close(self) -> None:
-        """End all connections; nothing is left. It may serve again."""
-        tasks = [*self._visits, *([self._listening] if self._listening else [])]
+        """End all connections and listen no more; nothing is left. It may serve again."""
+        tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._listening = None
 
-    async def _listen(self, listener: socket.socket) -> None:
+    async def _listen(self, listener: socket.socket, visit: Visit) -> None:
         loop = asyncio.get_running_loop()
         with contextlib.closing(listener):
             while True:
@@ -88,17 +98,22 @@ class Proxy:
                 except BaseException:
                     self._room.release()
                     raise
-                visit = asyncio.create_task(self._visit(sock), name="sandbox network connection")
-                self._visits.add(visit)
-                visit.add_done_callback(partial(self._ended, sock))
+                task = asyncio.create_task(self._visit(sock, visit), name="sandbox network connection")
+                task.add_done_callback(partial(self._leave, sock))
+                self._keep(task)
 
-    async def _visit(self, sock: socket.socket) -> None:
-        client = await accepted(sock)
-        await Visitor(client, self._gate, self._ways).serve()
+    async def _visit(self, sock: socket.socket, visit: Visit) -> None:
+        await visit(await accepted(sock))
 
-    def _ended(self, sock: socket.socket, visit: asyncio.Task[None]) -> None:
+    def _leave(self, sock: socket.socket, _task: asyncio.Task[None]) -> None:
         sock.close()  # a visit that was cancelled before it began has closed nothing
-        self._visits.discard(visit)
         self._room.release()
-        if not visit.cancelled() and (error := visit.exception()) is not None:
-            self._notify("warning", f"The sandbox's network failed at a connection: {type(error).__name__}: {error}")
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._notify("warning", f"The sandbox's network failed: {type(error).__name__}: {error}")

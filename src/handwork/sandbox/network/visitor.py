@@ -38,6 +38,20 @@ class Visitor:
         finally:
             self._client.abort()
 
+    async def join(self, host: str, port: int) -> None:
+        """Be joined with one place, whatever is spoken. Never raises for what a client or server does."""
+        try:
+            await self._while_there(self._gate.check(host, port))
+            server = await self._ways.tunnel(host, port)
+            try:
+                await relay(self._client, server, host, port, self._gate)
+            finally:
+                server.abort()
+        except (Refusal, OSError, TimeoutError):
+            pass  # a connection that ends is all that can be said to who does not speak to a proxy
+        finally:
+            self._client.abort()
+
     async def _next(self) -> bool:
         """Serve one request; whether there can be another."""
         request: Request | None = None
