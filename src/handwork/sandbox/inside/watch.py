@@ -27,7 +27,7 @@ class Verdict:
         self.job, self.kind, self.limit, self.processes = job, kind, limit, list(ended)
 
 
-class _Floor:
+class Floor:
     """Room that must stay: below it somebody is ended, and then no one else before half of what was left is gone, too.
 
     What filled it up may stay (files on a disk), or was there from the start: programs that make room must be able to run.
@@ -56,9 +56,9 @@ class Watch:
         self.reference = self.step = 0
         self.turns = 0
         total, available = _meminfo()
-        self.machine = _Floor(min(_SPARE, total // 16), available)
+        self.machine = Floor(min(_SPARE, total // 16), available)
         self.last_free = _free(workspace)
-        self.disk = _Floor(int(limits["reserve"]), self.last_free)
+        self.disk = Floor(int(limits["reserve"]), self.last_free)
         self.written: dict[int, int] = {}
 
     def look(self, jobs: list[Job]) -> list[Verdict]:
