@@ -42,7 +42,7 @@ async def test_each_value_is_shown_with_its_place_and_no_secret_at_all(user: Pat
     assert (ended.code, ended.err) == (0, "")
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     assert str(user / "config.toml") in lines
-    assert f"{tmp_path / 'handwork.toml'}: a workspace does not configure Handwork" in lines
+    assert f"{tmp_path / 'handwork.toml'}: this folder is not trusted" in lines
     assert "* model openai:some-model config.toml, line 3" in lines
     assert "* api_key sk-…1234 config.toml, line 4" in lines
     assert "* max_tokens 9 config.toml, line 7" in lines
@@ -157,6 +157,8 @@ async def test_whoever_has_no_model_is_told_of_the_file_that_lies_right_there(ho
     assert ended.code == 2
     assert f"give --config {file}, which is not read by itself; or run `handwork setup`" in ended.err
     terminal = await Terminal.run("run", "Do it", cwd=tmp_path, columns=200)
+    await terminal.expect("[s]how the files: ")
+    terminal.type("n\n")
     await terminal.expect("is not read by itself; to use it, say n and give --config")
     await terminal.expect("Set one up now? [Y/n]")
     terminal.type("n\n")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from handwork.config.load import TABLES
 from handwork.config.table import SettingsTable, holds_named, inner_table, takes_list, takes_table
+from handwork.config.tables import TABLES
 from handwork.errors import ConfigError
 from tests.config.places import Places
 

@@ -69,7 +69,7 @@ class InSession:
     # ---- the session
 
     def _open_session(self) -> Session:
-        self.settings = self.settings or load_settings()
+        self.settings = self.settings or load_settings(workspace=Path(self.workspace) if self.workspace else None)
         past = self._conversation.past
         session = Session.open(self.settings, self.workspace, self._session_id, self.ask, self.approve, past=past)
         self._session_id, self._own_session = session.id, session

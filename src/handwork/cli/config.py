@@ -15,11 +15,12 @@ from handwork.cli.screen import open_screen
 from handwork.cli.workspace import real_folder
 from handwork.config.credentials import provider_key
 from handwork.config.layers import KeyPath, Origin
-from handwork.config.load import TABLES, Configuration, load_configuration
+from handwork.config.load import Configuration, load_configuration
 from handwork.config.masking import VARIABLE, masked, shown
 from handwork.config.providers import find_provider, provider_name
 from handwork.config.settings import LLMSettings, Settings
 from handwork.config.table import SettingsTable, holds_named, inner_table
+from handwork.config.tables import TABLES
 from handwork.errors import ConfigError
 
 _LEAST_VALUE, _WIDEST_VALUE = 16, 40

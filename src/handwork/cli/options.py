@@ -44,6 +44,8 @@ class RunOptions:
     quiet: bool = False
     json: bool = False
     config: Path | None = None
+    trusted: bool | None = None
+    """What was answered about the workspace's configuration this time; None: what was answered for good."""
 
     def images(self) -> tuple[Image, ...]:
         """The pictures of --image, ready to be sent. Raises ConfigError for one that cannot be."""
@@ -63,7 +65,7 @@ class RunOptions:
         """The settings with these options over them. Raises ConfigError."""
         tables: dict[str, dict[str, Any]] = {
             "llm": {"model": self.model, "base_url": self.base_url},
-            "sandbox": {"backend": self.sandbox, "network": self.net or None, "allow_net": self.allow_net or None},
+            "sandbox": {"backend": self.sandbox, **self._network()},
             "policy": {"approve": self.approve},
             "limits": {
                 "max_steps": self.max_steps,
@@ -73,12 +75,18 @@ class RunOptions:
             },
         }
         overrides = {name: given for name, table in tables.items() if (given := _given(table))}
-        return load_settings(self.config, workspace=self.folder, overrides=overrides)
+        return load_settings(self.config, workspace=self.folder, overrides=overrides, trusted=self.trusted)
+
+    def _network(self) -> dict[str, Any]:
+        """What was said of the network here; hosts that are named here are all, whatever the configuration opens."""
+        if self.net and self.allow_net:
+            raise ConfigError("--net and --allow-net exclude each other", hint="--net opens all of the network")
+        return {"network": True if self.net else False if self.allow_net else None, "allow_net": self.allow_net or None}
 
     def again(self) -> dict[str, str]:
         """The options (name and value) without which the next run of the session would be another one: those that were given
         and that the configuration does not say itself. Limits are each run's own, and a session knows its workspace."""
-        own = load_settings(self.config, workspace=self.folder)
+        own = load_settings(self.config, workspace=self.folder, trusted=self.trusted)
         models = own.llm.values()
         given = {
             "--config": str(self.config or ""),
@@ -89,6 +97,8 @@ class RunOptions:
             "--approve": self.approve.value if self.approve and self.approve != own.policy.approve else "",
         }
         flags = {"--net": ""} if self.net and not own.sandbox.network else {}
+        if self.allow_net and set(self.allow_net) != set(own.sandbox.allow_net):
+            flags["--allow-net"] = " --allow-net ".join(map(shlex.quote, self.allow_net))
         return {name: shlex.quote(value) for name, value in given.items() if value} | flags
 
     def request(self) -> str | None:

@@ -6,11 +6,13 @@ import asyncio
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from handwork import events as ev
 from handwork.agent.base import BaseAgent
 from handwork.agent.roles import load_role
 from handwork.cli import outcome
+from handwork.cli.changes import Changes
 from handwork.cli.doors import TerminalDoors
 from handwork.cli.interrupt import Interrupts
 from handwork.cli.json_lines import JsonLines
@@ -20,6 +22,7 @@ from handwork.cli.place import place
 from handwork.cli.render import Renderer
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.stdin import PATIENCE, NothingCame
+from handwork.cli.trust.question import ask_about
 from handwork.cli.workspace import make_folder
 from handwork.config import Settings
 from handwork.errors import ConfigError, NoModelError
@@ -44,6 +47,7 @@ def run_task(options: RunOptions) -> int:
         raise ConfigError(
             "--session and --continue exclude each other: the first names a session, the second takes the last"
         )
+    options = replace(options, trusted=ask_about(options.workspace, options.config))
     settings = options.settings()
     images = options.images()
     try:
@@ -100,6 +104,7 @@ class TaskRun:
         self.screen = open_screen()
         self.renderer = None if options.json or options.quiet else Renderer(self.screen)
         self.steps = 0
+        self._changes = Changes()
         self._notices: list[tuple[str, str]] = [*notices, *(("info", text) for text in settings.notices)]
         self._llm: LLM | None = None
 
@@ -146,7 +151,7 @@ class TaskRun:
         id, workspace = place(self.options, self.settings)
         if make_folder(workspace):
             self._notices.append(("info", f"The workspace {workspace} was not there and has been made."))
-        listeners: list[Listener] = [self._count]
+        listeners: list[Listener] = [self._count, self._changes]
         if shown := self.renderer or lines:
             listeners.append(shown)
         return Session.open(
@@ -193,6 +198,8 @@ class TaskRun:
             return
         summary = outcome.last_line(result, self.steps, seconds, self._llm.name if self._llm else "")
         lines = [summary] if summary else []
+        for row in self._changes.rows():
+            self.screen.line(row, "dim")
         if self._again is not None:
             lines += outcome.way_on(result, self._again).splitlines()
         for line in lines:  # the first says how it ended

@@ -32,18 +32,19 @@ def is_there(file: Path) -> bool:
     return True
 
 
-def toml_layer(file: Path, kind: Literal["setup", "file"] = "file") -> Layer:
-    """A TOML file as a layer. Raises ConfigError."""
-    text = read_text(file)
+def toml_layer(file: Path, kind: Literal["setup", "file"] = "file", data: bytes | None = None) -> Layer:
+    """A TOML file as a layer; `data` is its content, if it was read already. Raises ConfigError."""
+    text = read_text(file, data)
     lines = KeyLines(text)
     tables = _parsed(text, file, lines)
     return Layer(kind, tables, lambda path: f"{file}, line {lines.line(path)}", file, lines.line, strict=True)
 
 
-def read_text(file: Path) -> str:
-    """The text of a file, without a byte-order mark. A pipe or a device is never waited for."""
+def read_text(file: Path, data: bytes | None = None) -> str:
+    """The text of a file (whose content may have been read already), without a byte-order mark. A pipe or a device is never
+    waited for."""
     try:
-        data = read_regular(file)
+        data = read_regular(file) if data is None else data
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from None
     if len(data) > _LARGEST:

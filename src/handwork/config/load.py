@@ -3,50 +3,29 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from handwork.config.files import is_there, toml_layer
+from handwork.config.from_workspace import FromWorkspace, from_workspace
 from handwork.config.layers import KeyPath, Layer, Origin, nearest
 from handwork.config.llm_tables import LLMTables
-from handwork.config.mcp import MCPSettings
 from handwork.config.mcp_file import servers_layer
-from handwork.config.settings import (
-    Home,
-    LimitsSettings,
-    LLMSettings,
-    PolicySettings,
-    SandboxSettings,
-    Settings,
-    StoreSettings,
-)
+from handwork.config.settings import Home, LLMSettings, Settings
 from handwork.config.setup_file import FILE as SETUP
 from handwork.config.table import SettingsTable, holds_named, inner_table
-from handwork.config.tool_tables import BrowserSettings, DaytonaSettings, RunflowSettings, SearchSettings
+from handwork.config.tables import TABLES
 from handwork.config.unused import container_notice, without_effect
 from handwork.config.variables import environment_layer, variables_without_effect, with_variables
 
-TABLES: Mapping[str, type[SettingsTable]] = {
-    "llm": LLMSettings,
-    "sandbox": SandboxSettings,
-    "policy": PolicySettings,
-    "limits": LimitsSettings,
-    "store": StoreSettings,
-    "browser": BrowserSettings,
-    "search": SearchSettings,
-    "daytona": DaytonaSettings,
-    "mcp": MCPSettings,
-    "runflow": RunflowSettings,
-}
 _OPTIONS: Mapping[KeyPath, str] = {("sandbox", "backend"): "--sandbox", ("sandbox", "network"): "--net"}
 """Options that are not called like their keys."""
 _USERS_OWN = ("config.toml", "handwork.toml")
 _SERVERS = "mcp.json"
-_OF_A_WORKSPACE = ("handwork.toml", "config/config.toml", _SERVERS, f"config/{_SERVERS}")
+_LASTING = ("policy", "limits")
+"""Tables of the user's own file that hold below those of a trusted workspace, which so loosens nothing by leaving it out."""
 
 
 @dataclass(frozen=True)
@@ -71,19 +50,25 @@ def load_settings(
     workspace: Path | None = None,
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
+    trusted: bool | None = None,
 ) -> Settings:
     """All settings: the configuration file, under the environment's HANDWORK_… variables, under `overrides`.
 
     Args:
-        config: the file; None takes config.toml or handwork.toml of the user's configuration folder, if there is one.
-        workspace: where the agent will work (None: the current folder). A configuration file that lies there is not
-            read, since a workspace must not configure what works on it; `notices` says so.
+        config: the file; None takes that of a trusted workspace, else config.toml or handwork.toml of the user's
+            configuration folder, if there is one.
+        workspace: where the agent will work (None: the current folder). What lies there for Handwork (handwork.toml,
+            config/config.toml, mcp.json) is read if its user has trusted it as it is now, else `notices` says so.
         environ: None is the process's own.
         overrides: tables like the file's; their [llm] also goes over every [llm.<name>].
+        trusted: None asks what the user answered to `handwork` or `handwork trust`; nobody is asked here. True trusts what
+            lies in the workspace now, False does not.
 
     Raises ConfigError, naming the file and line (or variable), the key and what was expected.
     """
-    return load_configuration(config, workspace=workspace, environ=environ, overrides=overrides).settings
+    return load_configuration(
+        config, workspace=workspace, environ=environ, overrides=overrides, trusted=trusted
+    ).settings
 
 
 def load_configuration(
@@ -92,35 +77,62 @@ def load_configuration(
     workspace: Path | None = None,
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
+    trusted: bool | None = None,
 ) -> Configuration:
     """What `load_settings` returns, with where each value came from. Raises ConfigError."""
     environ = dict(os.environ if environ is None else environ)
     home = Home.from_environ(environ)
-    own = [path for name in _USERS_OWN if is_there(path := home.config / name)]
-    taken = config or next(iter(own), None)
+    theirs = from_workspace(workspace, home, config, trusted)
     merged = _Merged(LLMTables(environ))
     if is_there(setup := home.config / SETUP):
         merged.add(toml_layer(setup, "setup"))
-    if taken is not None:
-        merged.add(toml_layer(taken))
-    passed: list[str] = []
-    if is_there(servers := (taken.parent if taken else home.config) / _SERVERS):
-        layer, passed = servers_layer(servers)
-        merged.add(layer)
+    notices, unread = _add_files(merged, home, config, theirs)
     merged.add(environment_layer(environ, TABLES))
     merged.add(Layer("command line", overrides or {}, _option))
-    unread = {path: f"{taken} was taken" for path in own if path != taken}
-    foreign = _of_the_workspace(workspace, merged.layers)
-    notices = [
+    told = [
         *variables_without_effect(environ, TABLES),
-        *_not_read(foreign),
+        *theirs.notices,
         *_home_within(home, workspace),
-        *([f"{servers}: without meaning here: {', '.join(passed)}"] if passed else []),
+        *notices,
     ]
-    settings, origins = merged.settled(home, environ, notices, tuple(foreign))
-    unread |= dict.fromkeys(foreign, "a workspace does not configure Handwork")
+    settings, origins = merged.settled(home, environ, told, tuple(theirs.unread))
     files = tuple(layer.file for layer in merged.layers if layer.file is not None)
-    return Configuration(settings, origins, files, unread)
+    return Configuration(settings, origins, files, unread | dict(theirs.unread))
+
+
+def own_configurations(home: Home) -> list[Path]:
+    """The user's own configuration files, of which the first counts. Raises ConfigError."""
+    return [path for name in _USERS_OWN if is_there(path := home.config / name)]
+
+
+def _add_files(
+    merged: _Merged, home: Home, config: Path | None, theirs: FromWorkspace
+) -> tuple[list[str], dict[Path, str]]:
+    """Add the configuration that counts (the one that was named, else the workspace's, else the user's own) and the MCP servers
+    beside it; returns what is to be told, and the files that do not count."""
+    own = own_configurations(home)
+    name = None if config else theirs.config()
+    taken = config or (theirs.used.folder / name if name else next(iter(own), None))
+    unread = {path: f"{taken} was taken" for path in own if path != taken}
+    rules: tuple[str, ...] = ()
+    if name is not None and own:
+        merged.add_lasting(toml_layer(own[0]))
+        rules = tuple(merged.tables.get("policy", {}).get("rules", ()))
+        unread[own[0]] = f"but for its [{'] and ['.join(_LASTING)}]: {taken} was taken"
+    if taken is not None:
+        merged.add(toml_layer(taken, data=theirs.used.files[name] if name else None))
+        merged.own_rules_first(rules)
+    beside = None if name else (taken.parent if taken else home.config) / _SERVERS
+    if beside is not None and is_there(beside):
+        servers, data, found = beside, None, None
+    elif found := theirs.servers(name):
+        servers, data = theirs.used.folder / found, theirs.used.files[found]
+    else:
+        return [], unread | theirs.passed_over(name, None)
+    layer, passed = servers_layer(servers, data)
+    merged.add(layer)
+    told = [f"{servers}: without meaning here: {', '.join(passed)}"] if passed else []
+    return told, unread | theirs.passed_over(name, found)
 
 
 @dataclass
@@ -145,6 +157,16 @@ class _Merged:
                 continue
             found = layer.checked(TABLES[name], table, (name,))
             self._put(self.tables.setdefault(name, {}), found, (name,), TABLES[name], layer)
+
+    def add_lasting(self, layer: Layer) -> None:
+        """Add of the user's own file what holds in a workspace with a file of its own, too."""
+        self.add(replace(layer, tables={name: each for name, each in layer.tables.items() if name in _LASTING}))
+
+    def own_rules_first(self, own: tuple[str, ...]) -> None:
+        """Rules of the user's own file come before those of a workspace: the first that fits decides."""
+        policy = self.tables.get("policy", {})
+        if own and policy.get("rules", own) != own:
+            policy["rules"] = (*own, *policy["rules"])
 
     def settled(
         self, home: Home, environ: Mapping[str, str], notices: list[str], unread: tuple[Path, ...]
@@ -201,33 +223,11 @@ class _Merged:
 
 def _option(path: KeyPath) -> str:
     """The option that sets a key, as it is typed."""
-    return _OPTIONS.get(path) or f"--{path[-1].replace('_', '-')}"
-
-
-def _of_the_workspace(workspace: Path | None, layers: list[Layer]) -> list[Path]:
-    """The configuration files that lie in the workspace and were not read."""
-    read = [layer.file for layer in layers if layer.file is not None]
-    found = []
-    for name in _OF_A_WORKSPACE:
-        with suppress(OSError, ValueError):  # a folder that may not be entered, or the current one is gone
-            file = (workspace or Path.cwd()) / name
-            if file.is_file() and not any(each.exists() and file.samefile(each) for each in read):
-                found.append(file)
-    return found
+    name = [part for part in path if not part.isdigit()][-1]  # an option that is given again makes a list
+    return _OPTIONS.get(path) or f"--{name.replace('_', '-')}"
 
 
 def _home_within(home: Home, workspace: Path | None) -> Iterator[str]:
     """The sandbox hides such a home, but git and whatever copies the workspace take it along."""
     if workspace is not None and home.data.absolute().is_relative_to(workspace.absolute()):
         yield f"Handwork's own files ({home.data}) lie in the workspace: set HANDWORK_HOME to a folder outside of it"
-
-
-def _not_read(files: list[Path]) -> Iterator[str]:
-    """One notice of all of them."""
-    if not files:
-        return
-    named = ", ".join(map(str, files))
-    are = "are" if len(files) > 1 else "is"
-    config = next((file for file in files if file.suffix == ".toml"), None)
-    how = f" To use the file: --config {shlex.quote(str(config))}" if config else ""
-    yield f"{named} {are} not read: a workspace does not configure Handwork.{how}"

@@ -20,10 +20,11 @@ _HALF = re.compile(
 _FAILED = "Failed to load MCP server config: "
 
 
-def servers_layer(file: Path) -> tuple[Layer, list[str]]:
-    """The file as a layer of [mcp], and the keys in it that are passed over. Raises ConfigError."""
+def servers_layer(file: Path, data: bytes | None = None) -> tuple[Layer, list[str]]:
+    """The file (whose content may have been read already) as a layer of [mcp], and the keys in it that are passed over.
+    Raises ConfigError."""
     try:
-        text = read_text(file)
+        text = read_text(file, data)
         lines = KeyLines(text, json=True)
         servers, passed = _servers(_parsed(text, file, lines), file, lines)
     except ConfigError as error:

@@ -36,16 +36,16 @@ def _without(names: Collection[str], command: Callable[..., None]) -> Callable[.
     return command
 
 
-def _run(options: Callable[[], Any]) -> int:
+def _run(options: Callable[[], Any], workspace: Path | None) -> int:
     from handwork.cli.run import run_task
 
     return run_task(options())
 
 
-def _chat(options: Callable[[], Any]) -> int:
+def _chat(options: Callable[[], Any], workspace: Path | None) -> int:
     from handwork.cli.chat.start import chat
 
-    return chat(options)
+    return chat(options, workspace)
 
 
 def demo() -> None:
@@ -55,11 +55,11 @@ def demo() -> None:
     raise typer.Exit(run_demo())
 
 
-def _with_run_options(start: Callable[[Callable[[], Any]], int]) -> Callable[..., None]:
+def _with_run_options(start: Callable[[Callable[[], Any], Path | None], int]) -> Callable[..., None]:
     """A command that takes the options of a run; they are declared once, for all commands that have them.
 
     `start` is given how to make the RunOptions: they bring the settings along, and help, completion and a chat's first prompt
-    are there without them.
+    are there without them; and the workspace as it was typed.
     """
 
     def command(
@@ -117,7 +117,7 @@ def _with_run_options(start: Callable[[Callable[[], Any]], int]) -> Callable[...
         config: Config = None,
     ) -> None:
         values = locals()
-        raise typer.Exit(start(lambda: _options(values)))
+        raise typer.Exit(start(lambda: _options(values), workspace))
 
     return command
 
