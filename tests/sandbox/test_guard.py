@@ -261,6 +261,45 @@ async def test_a_protected_file_with_a_second_name_is_put_back(ground: Ground) -
     assert (ground.space / ".envrc").read_text() == "good"
 
 
+async def test_what_a_hook_is_a_link_to_is_held_like_the_hook(ground: Ground) -> None:
+    (ground.space / "scripts").mkdir()
+    (ground.space / "scripts" / "check.sh").write_text("good")
+    (ground.space / ".git" / "hooks" / "pre-commit").symlink_to("../../scripts/check.sh")
+    (ground.space / ".vscode").mkdir()
+    (ground.space / ".vscode" / "all").symlink_to("..")
+    for command in (
+        "echo evil > scripts/check.sh",
+        "rm scripts/check.sh",
+        "mv scripts x; test -e scripts/check.sh && false",
+    ):
+        assert await ground.run(command) != 0, command
+    assert (ground.space / "scripts" / "check.sh").read_text() == "good"
+    assert await ground.run("echo x > scripts/other.sh; echo x > other") == 0
+    sandbox = ground.sandbox
+    assert sandbox is not None
+    with pytest.raises(OSError, match="git runs the programs in it"):
+        await sandbox.write("scripts/check.sh", b"evil")
+
+
+async def test_a_protected_file_in_a_folder_with_a_second_name_is_put_back(ground: Ground) -> None:
+    hook = ground.space / ".git" / "hooks" / "pre-commit"
+    hook.write_text("good")
+    os.link(hook, ground.space / "other")
+    assert await ground.run("echo evil > other") == 0
+    assert "it is again what it was" in await ground.told()
+    assert hook.read_text() == "good"
+
+
+async def test_many_repositories_do_not_keep_a_sandbox_from_starting(ground: Ground) -> None:
+    for number in range(150):
+        ground.repository(f"many/{number}")
+    assert await ground.run("echo evil >> .git/config") != 0
+    assert await ground.run("for n in $(seq 0 149); do echo evil >> many/$n/.git/config; done 2> /dev/null; true") == 0
+    await ground.told()
+    await ground.close()
+    assert {(ground.space / f"many/{number}/.git/config").read_text().count("evil") for number in range(150)} == {0}
+
+
 async def test_hooks_and_settings_in_places_that_the_repository_names_are_protected(ground: Ground) -> None:
     config = ground.space / ".git" / "config"
     config.write_text("[core]\n\thooksPath = .hooks\n[include]\n\tpath = ../more.config\n")

@@ -21,6 +21,8 @@ from handwork.schema import Notify
 
 _STRICT = ("--unshare-user", "--disable-userns")
 """No namespace in the namespace: there a program would have capabilities again, and more of the kernel to attack."""
+_MOST_DESCRIPTORS = 500
+"""A process may often have 1024; what comes later lies deepest, and is named by its path."""
 _OPTIONS = (
     "--unshare-all",
     "--die-with-parent",

@@ -9,14 +9,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from handwork.sandbox import beneath, git_config, protected
-from handwork.sandbox.keepsakes import Keepsakes
+from handwork.sandbox.keepsakes import Keepsakes, Turns
 from handwork.sandbox.survey import AT_END, survey
 from handwork.schema import Notify
 
 FOLDER = "set-aside"
 """Within the session's artifacts: what was put away."""
-_MOST_HELD = 300
-"""Mounts that a start may have for them; what goes beyond is compared instead."""
+_MOST_HELD = 64
+"""Places that are mounted for them, since bwrap reads the list of all mounts for each; what goes beyond is compared instead."""
+_MOST_LOOKED = 300
+"""Entries of one protected folder that are looked at for links, and copies that are compared after one call."""
+_MOST_AT_ONCE = 40
+"""Folders that are looked at after one call, in turns; all are at the end."""
 _SETTLED = 3.0
 """Seconds after which a folder's time of change is sure to differ at the next change, on every file system."""
 _SETTINGS = 1 << 20
@@ -36,21 +40,24 @@ class Guard:
         self._keepsakes = Keepsakes(self._root)
         self.held: dict[str, int] = {}
         """What the sandbox is to mount read-only, each with its inode."""
-        for path in self._known:
+        for path, why in list(self._known.items()):
             self._hold(path, holds)
+            for target in self._led_to(path):
+                if not self._is_free(target) and self._known.setdefault(target, why) is why:
+                    self._hold(target, holds)
+        self._roots, self._folders = Turns(self.found.roots), Turns(self.found.repositories)
         self._stamps: dict[str, tuple[int, int]] = {}
         self._said = set[str]()
 
     @property
-    def identity(self) -> tuple[int, int]:
-        """Device and inode of the workspace as it was when this was made."""
-        status = os.fstat(self._root)
-        return status.st_dev, status.st_ino
-
-    @property
     def pinned(self) -> list[str]:
         """Git folders that must stay where they are."""
-        return [path for path in self.found.repositories if path and not self._is_free(path)]
+        return [path for path in self.found.repositories[: _MOST_HELD // 2] if path and not self._is_free(path)]
+
+    @property
+    def sockets(self) -> list[str]:
+        """Sockets that programs must not reach."""
+        return self.found.sockets[:_MOST_HELD]
 
     @property
     def too_large(self) -> list[str]:
@@ -78,12 +85,12 @@ class Guard:
                 return why
         return next((why for each in self.found.repositories if (why := protected.git_reason(_below(inner, each)))), "")
 
-    def tidy(self) -> list[str]:
+    def tidy(self, *, everything: bool = False) -> list[str]:
         """Put away what appeared and put back what was changed since the last look; sentences for the model."""
         told = []
-        for path, why in list(self._appeared()):
+        for path, why in list(self._appeared(everything)):
             told += self._put_away(path, why)
-        for path in self._keepsakes.changed():
+        for path in self._keepsakes.changed(None if everything else _MOST_LOOKED):
             told += self._restore(path)
         self._check_held()
         return told
@@ -91,7 +98,7 @@ class Guard:
     def end(self) -> list[str]:
         """The last look, when nothing runs any more: also tells the user of repositories that were made and run programs."""
         try:
-            told = self.tidy()
+            told = self.tidy(everything=True)
             for path, found in self._made():
                 self._notify(
                     "warning",
@@ -111,22 +118,45 @@ class Guard:
         status = beneath.look(self._root, path)
         if status is None:
             return
-        plain = stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink == 1)
-        if stat.S_ISLNK(status.st_mode) and holds:
-            self._hold_target(path)
-        if holds and len(self.held) < _MOST_HELD and not stat.S_ISLNK(status.st_mode):
-            self.held[path] = status.st_ino
-            if plain:
-                return
-        # No mount can stand on a link, and a file with more names can be changed by those.
-        self._keepsakes.keep(path)
+        if not holds or len(self.held) >= _MOST_HELD or stat.S_ISLNK(status.st_mode):
+            self._keepsakes.keep(path)  # no mount can stand on a link
+            return
+        self.held[path] = status.st_ino
+        for inner, each in self._within(path, status):
+            if stat.S_ISREG(each.st_mode) and each.st_nlink > 1:
+                self._keepsakes.keep(inner)  # it can be changed by its other names
 
-    def _hold_target(self, link: str) -> None:
-        real = os.path.realpath(self._workspace / link)
-        inner = os.path.relpath(real, self._workspace)
-        status = None if inner == "." or inner.startswith("../") else beneath.look(self._root, inner)
-        if status is not None:
-            self.held[inner] = status.st_ino
+    def _led_to(self, path: str) -> Iterator[str]:
+        """What the links in a protected place lead to in the workspace: the hooks of many repositories are such links."""
+        status = beneath.look(self._root, path)
+        if status is None:
+            return
+        for inner, each in self._within(path, status):
+            if stat.S_ISLNK(each.st_mode):
+                target = os.path.relpath(os.path.realpath(self._workspace / inner), self._workspace)
+                found = None if target == "." or target.startswith("../") else beneath.look(self._root, target)
+                # A folder only for a link that stands for a protected one: in such a one, a link may lead to all there is.
+                if found is not None and (stat.S_ISREG(found.st_mode) or inner == path):
+                    yield target
+
+    def _within(self, path: str, status: os.stat_result) -> Iterator[tuple[str, os.stat_result]]:
+        """A path and, of a folder, the first that lies in it and one level below."""
+        yield path, status
+        if not stat.S_ISDIR(status.st_mode):
+            return
+        left = _MOST_LOOKED
+        for name in beneath.names(self._root, path):
+            inner = f"{path}/{name}"
+            below = beneath.look(self._root, inner)
+            left -= 1
+            if below is None or left < 0:
+                continue
+            yield inner, below
+            if stat.S_ISDIR(below.st_mode):
+                for last in beneath.names(self._root, inner)[:left]:
+                    left -= 1
+                    if (deepest := beneath.look(self._root, f"{inner}/{last}")) is not None:
+                        yield f"{inner}/{last}", deepest
 
     def _is_free(self, path: str) -> bool:
         parts = [protected.fold(part) for part in path.split("/")]
@@ -140,15 +170,15 @@ class Guard:
 
     # ---- what appeared
 
-    def _appeared(self) -> Iterator[tuple[str, str]]:
-        for root in self.found.roots:
+    def _appeared(self, everything: bool) -> Iterator[tuple[str, str]]:
+        for root in self._roots.take(None if everything else _MOST_AT_ONCE):
             if self._is_settled(root):
                 continue
             for path, why in self._names_in(root):
                 yield from self._new(path, why)
         for path, why in self.found.named.items():
             yield from self._new(path, why)
-        for folder in self.found.repositories:
+        for folder in self._folders.take(None if everything else _MOST_AT_ONCE):
             for name in beneath.present(self._root, folder, protected.GIT):
                 yield from self._new(f"{folder}/{name}" if folder else name, protected.GIT[name])
 

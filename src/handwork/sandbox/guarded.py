@@ -41,7 +41,12 @@ class GuardedSandbox(SupervisedSandbox):
         """Start a supervisor for the workspace as the guard found it. Raises SandboxUnavailable."""
 
     def _launch(self) -> Connection:
-        return self._launch_in(self._look())
+        guard = self._look()
+        try:
+            return self._launch_in(guard)
+        except BaseException:
+            self._let_go()
+            raise
 
     def _look(self) -> Guard:
         """Look through the workspace before a start. Raises SandboxUnavailable where it cannot be opened."""

@@ -12,6 +12,20 @@ _LARGEST = 1 << 20
 _MOST = 2000
 
 
+class Turns:
+    """Some of many at a time, so that each has its turn; of a list that may grow."""
+
+    def __init__(self, items: list[str]) -> None:
+        self._items, self._next = items, 0
+
+    def take(self, most: int | None) -> list[str]:
+        """The next `most`, in order; all for None, and where there are no more."""
+        if most is None or len(self._items) <= most:
+            return list(self._items)
+        start, self._next = self._next, (self._next + most) % len(self._items)
+        return (self._items + self._items)[start : start + most]
+
+
 @dataclass(frozen=True)
 class _Kept:
     """One file, folder or link: its mode, its content (of a link its target), and marks that no program can forge."""
@@ -27,6 +41,8 @@ class Keepsakes:
     def __init__(self, root: int) -> None:
         self._root = root
         self._kept: dict[str, _Kept] = {}
+        self._order: list[str] = []
+        self._turns = Turns(self._order)
         self.too_large: list[str] = []
         """Paths that are left out: large files, and what comes after the first thousands."""
 
@@ -44,18 +60,22 @@ class Keepsakes:
         content = self._content(path, status)
         if content is None:
             return
+        if path not in self._kept:
+            self._order.append(path)
         self._kept[path] = _Kept(status.st_mode, content, _marks(status))
         if stat.S_ISDIR(status.st_mode):
             for name in beneath.names(self._root, path):
                 self.keep(f"{path}/{name}")
 
-    def changed(self) -> list[str]:
-        """The paths whose files are no longer what they were, folders first; also what is new in a folder that was kept.
+    def changed(self, most: int | None = None) -> list[str]:
+        """Of all, or of the next `most`: the paths whose files are no longer what they were, folders first, and what is new in a
+        folder that was kept.
 
         Where the folder around it is gone (or a link now) nothing lies there that anybody would run, and nothing is said.
         """
         found: list[str] = []
-        for path, kept in self._kept.items():
+        for path in self._turns.take(most):
+            kept = self._kept[path]
             around = path.rpartition("/")[0]
             if around in found or (around and not _is_folder(beneath.look(self._root, around))):
                 continue

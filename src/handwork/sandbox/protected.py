@@ -22,7 +22,7 @@ _BY_REASON: Mapping[str, str] = {
         ".Rprofile .irbrc .pryrc .octaverc .pythonrc .pythonrc.py",
     "it decides who may log in, or which programs are run then": ".ssh",
     "git reads it as the settings of a user, which name programs": ".gitconfig",
-    "git hooks are kept there": ".husky",
+    "git hooks are kept there": ".husky .githooks",
     "Mercurial and Jujutsu run programs that it names": ".hg/hgrc .hg/hgrc-not-shared .jj/repo/config.toml",
 }  # fmt: skip
 """Not here, since the user starts what reads it: build files, package.json, conftest.py, .venv, a hook runner's settings. Nor
