@@ -65,7 +65,16 @@ _SHARED = (
     "import mmap, os, time\nx = mmap.mmap(-1, 1500 << 20)\n"
     "for at in range(0, 1500 << 20, 4096): x[at] = 1\ntime.sleep(100)"
 )
-_HOGS = {"one program": _HOG, "many programs": _CROWD, "memory that could be shared": _SHARED}
+_MANY_FILES = (
+    "import os, time\nfor _ in range(30):\n  f = os.memfd_create('hidden')\n  for _ in range(50): os.write(f, bytes(1 << 20))\n"
+    "time.sleep(100)"
+)
+_HOGS = {
+    "one program": _HOG,
+    "many programs": _CROWD,
+    "memory that could be shared": _SHARED,
+    "files in memory": _MANY_FILES,
+}
 
 
 @pytest.mark.parametrize("hog", _HOGS)
@@ -76,6 +85,32 @@ async def test_a_memory_hog_is_ended_and_the_model_is_told(held: Held, hog: str)
     assert "memory limit of 300 MiB" in sentence
     assert sentence in held.notices
     await _works(held)
+
+
+async def test_segments_that_nobody_uses_are_removed_and_who_makes_them_is_ended(inside: Held) -> None:
+    code = (
+        "import ctypes, time\nlibc = ctypes.CDLL(None); libc.shmat.restype = ctypes.c_void_p\n"
+        "for _ in range(30):\n  number = libc.shmget(0, 50 << 20, 0o1600)\n  place = libc.shmat(number, None, 0)\n"
+        "  ctypes.memset(ctypes.c_void_p(place), 1, 50 << 20); libc.shmdt(ctypes.c_void_p(place))\n"
+        "time.sleep(100)"
+    )
+    exit_code, _output, told = await inside.python(code)
+    assert exit_code == -signal.SIGKILL
+    assert "memory limit of 300 MiB" in told[0]
+    result = await inside.sandbox.exec(["bash", "-c", "tail -n +2 /proc/sysvipc/shm | wc -l"])
+    assert int(result.output) <= 8  # what was made while the rest was removed
+    await _works(inside)
+
+
+async def test_a_file_in_memory_that_is_mapped_counts_once(held: Held) -> None:
+    code = (
+        "import mmap, os, time\nmaps = []\n"
+        "for _ in range(4):\n  f = os.memfd_create('shown'); os.ftruncate(f, 50 << 20); maps.append(mmap.mmap(f, 50 << 20))\n"
+        "def touch():\n  for each in maps:\n    for at in range(0, 50 << 20, 4096): each[at] = 1\n"
+        "touch()\nfor _ in range(3):\n  if os.fork() == 0:\n    touch(); time.sleep(2); os._exit(0)\n"
+        "for _ in range(3): os.wait()\nprint('fine')"
+    )
+    assert await held.python(code) == (0, b"fine\n", [])
 
 
 async def test_a_hog_in_a_shell_is_ended_alone_and_the_shell_lives_on(held: Held) -> None:

@@ -267,7 +267,7 @@ def main(
     os.set_inheritable(descriptor, False)
     sock = socket(AF_UNIX, SOCK_SEQPACKET, 0, descriptor)
     served = files.Files(workspace, allowed["readable"], allowed["writable"], allowed["hidden"])
-    supervisor = Supervisor(sock, served, watch.Watch(limits, workspace))
+    supervisor = Supervisor(sock, served, watch.Watch(limits, [workspace, scratch] if scratch else [workspace]))
 
     def stop(number: int, frame: object) -> None:
         supervisor.stopping = True

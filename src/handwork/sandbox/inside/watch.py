@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterable
 
-from . import processes
+from . import processes, unseen
 from .jobs import Job
 
 _SPARE = 512 << 20
@@ -47,17 +47,18 @@ class Floor:
 
 
 class Watch:
-    """Looks at all jobs; `limits` are the words of our own Limits, in bytes and processes."""
+    """Looks at all jobs; `limits` are the words of our own Limits, in bytes and processes. `folders` are those that programs fill."""
 
-    def __init__(self, limits: dict[str, float], workspace: str) -> None:
+    def __init__(self, limits: dict[str, float], folders: list[str]) -> None:
         self.processes, self.memory = int(limits["processes"]), int(limits["memory"])
-        self.workspace = workspace
+        self.folders = folders
         self.threads = 1 << 30
         self.reference = self.step = 0
         self.turns = 0
         total, available = _meminfo()
         self.machine = Floor(min(_SPARE, total // 16), available)
-        self.last_free = _free(workspace)
+        self.most = available
+        self.last_free = _free(folders)
         self.disk = Floor(int(limits["reserve"]), self.last_free)
         self.written: dict[int, int] = {}
 
@@ -67,6 +68,7 @@ class Watch:
         self.turns += 1
         self.threads = min(self.threads, threads)
         self.reference = max(self.reference, available)
+        self.most = max(self.most, available)
         grown = threads >= self.threads + self.processes // 4 or self.reference - available >= self.step
         low = self.machine.is_broken(available)
         found: list[Verdict] = []
@@ -87,25 +89,34 @@ class Watch:
             job = max(trees, key=lambda job: sum(rows[pid].threads for pid in trees[job]))
             return [Verdict(job, "threads", THREADS * self.processes)]
         used = {job: _memory(job, tree) for job, tree in trees.items()}
-        total = sum(sum(tree.values()) for tree in used.values())
-        if total > self.memory:
+        if _sum(used) > self.memory:
             used = {job: _shares(tree) for job, tree in used.items()}
-            total = sum(sum(tree.values()) for tree in used.values())
+        segments = unseen.Segments() if self._is_more_gone(_sum(used)) else None
+        if segments:
+            met: set[int] = set()
+            used = {
+                job: {pid: size + unseen.in_files(pid, met) for pid, size in tree.items()} for job, tree in used.items()
+            }
+        total = _sum(used) + (segments.total if segments else 0)
         self.step = max((self.memory - total) // 2, _STEP)
-        if total > self.memory:
-            return [_largest(used, "memory", self.memory, total)]
-        if available is None or not used:
-            return []
-        self.machine.lower(available)
-        hidden = {job: {pid: size + _unmapped(pid) for pid, size in tree.items()} for job, tree in used.items()}
-        total = sum(sum(tree.values()) for tree in hidden.values())
         # If others filled the machine, to end what is small here would help nobody.
-        return [_largest(hidden, "machine", 0, total)] if total > available else []
+        if total <= self.memory and (available is None or total <= available):
+            return []
+        if segments:
+            segments.remove()
+        if total > self.memory:
+            return [_largest(used, "memory", self.memory)] if used else []
+        self.machine.lower(available or 0)
+        return [_largest(used, "machine", 0)] if used else []
+
+    def _is_more_gone(self, seen: int) -> bool:
+        """Whether much more of the machine's memory went than is seen in processes: then it pays to look elsewhere, too."""
+        return self.most - self.reference - seen > min(self.memory, self.machine.wanted) // 4
 
     # ---- disk
 
     def _look_at_disk(self, jobs: list[Job]) -> list[Verdict]:
-        free = _free(self.workspace)
+        free = _free(self.folders)
         fallen, self.last_free = self.last_free - free, free
         broken = self.disk.is_broken(free)
         if free > 2 * self.disk.wanted:
@@ -136,12 +147,16 @@ class Watch:
         return []
 
 
-def _largest(used: dict[Job, dict[int, int]], kind: str, limit: int, total: int) -> Verdict:
+def _sum(used: dict[Job, dict[int, int]]) -> int:
+    return sum(sum(tree.values()) for tree in used.values())
+
+
+def _largest(used: dict[Job, dict[int, int]], kind: str, limit: int) -> Verdict:
     job = max(used, key=lambda job: sum(used[job].values()))
     tree = used[job]
-    pid = max(tree, key=lambda pid: tree[pid])
+    pid = max(tree, key=lambda pid: tree[pid], default=0)
     # One large program is ended alone, so that the shell that it runs in lives on; of many small ones each would be replaced.
-    return Verdict(job, kind, limit, [pid] if tree[pid] > total // 4 else ())
+    return Verdict(job, kind, limit, [pid] if pid and tree[pid] > _sum(used) // 4 else ())
 
 
 def _threads() -> int:
@@ -158,13 +173,14 @@ def _meminfo() -> tuple[int, int]:
     return found[b"MemTotal"], found.get(b"MemAvailable", found[b"MemFree"])
 
 
-def _free(folder: str) -> int:
-    """The bytes that may still be written on the disk of a folder; without the folder, as good as all."""
-    try:
-        disk = os.statvfs(folder)
-    except OSError:
-        return 1 << 62
-    return disk.f_bavail * disk.f_frsize
+def _free(folders: list[str]) -> int:
+    """The bytes that may still be written on the fullest disk of these folders; without any, as good as all."""
+    room = [1 << 62]
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            disk = os.statvfs(folder)
+            room.append(disk.f_bavail * disk.f_frsize)
+    return min(room)
 
 
 def _memory(job: Job, pids: list[int]) -> dict[int, int]:
@@ -184,17 +200,6 @@ def _shares(tree: dict[int, int]) -> dict[int, int]:
         words = processes.status(pid, "smaps_rollup")
         found[pid] = words[b"Pss_Anon"] + words.get(b"Pss_Shmem", 0) if b"Pss_Anon" in words else size
     return found
-
-
-def _unmapped(pid: int) -> int:
-    """What a process holds in memory files that it has open and not mapped; only asked in need."""
-    total = 0
-    with contextlib.suppress(OSError):
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                if os.readlink(f"/proc/{pid}/fd/{name}").startswith("/memfd:"):
-                    total += os.stat(f"/proc/{pid}/fd/{name}").st_blocks * 512
-    return total
 
 
 def _written(pid: int) -> int:
