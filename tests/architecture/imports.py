@@ -42,6 +42,8 @@ HEAVY: Mapping[str, set[str]] = {
     "referencing": {"tool"},
     "zmq": {"tool"},
     "PIL": {"tool"},
+    "daytona": {"sandbox"},
+    "docker": {"sandbox"},
     "keyring": {"config"},
     "prompt_toolkit": {"cli"},
     "rich": {"cli"},

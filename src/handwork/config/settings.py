@@ -68,9 +68,9 @@ class LLMSettings(SettingsTable):
 
 class SandboxSettings(SettingsTable):
     """[sandbox]. `backend`: auto, bwrap, landlock, host, docker, daytona. `network` opens all of it, `allow_net` the hosts that it
-    names. `use_sandbox` asks for a container, which the keys below it describe; without one,
-    tools run where `backend` says, and that is never the host unless it is named. `writable` names protected paths of a workspace
-    (`.vscode`, `.git/hooks`) that programs may write to all the same.
+    names. `use_sandbox` asks for a Docker container where no backend is named; `image`, `work_dir` and `network_enabled`
+    describe it. Without it, tools run where `backend` says, and that is never the host unless it is named. `writable` names
+    protected paths of a workspace (`.vscode`, `.git/hooks`) that programs may write to all the same.
 
     What may be used: `memory_limit` and `file_limit` (the largest file) as 512m or 6g, `cpu_limit` in processors, `process_limit`
     in processes; `disk_reserve` is what must stay free on the workspace's disk. Absent means what the backend finds fit."""
@@ -89,6 +89,11 @@ class SandboxSettings(SettingsTable):
     disk_reserve: Size | None = None
     timeout: int = Field(default=300, gt=0)
     network_enabled: bool = False
+
+    @property
+    def chosen(self) -> str:
+        """The backend: a Docker container where `use_sandbox` asks for one and no backend is named."""
+        return "docker" if self.use_sandbox and self.backend == "auto" else self.backend
 
     @property
     def describes_container(self) -> bool:

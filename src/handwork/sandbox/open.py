@@ -6,7 +6,7 @@ import contextlib
 import os
 import pwd
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from handwork.config import SandboxSettings
@@ -17,6 +17,8 @@ from handwork.sandbox.bwrap import BwrapSandbox, find_bwrap
 from handwork.sandbox.host import HostSandbox
 from handwork.sandbox.landlock import LandlockSandbox
 from handwork.sandbox.limits import limits_of
+from handwork.sandbox.network.opening import proxy_of
+from handwork.sandbox.remote.opening import open_docker
 from handwork.schema import AllowHost, Notify
 
 __all__ = ["check_workspace", "find_bwrap", "open_sandbox", "probe"]
@@ -36,13 +38,14 @@ def open_sandbox(
     notify: Notify,
     hide: Sequence[Path] = (),
     allow_host: AllowHost | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> Sandbox:
     """The sandbox that the settings name; nothing is started or made before its first use.
 
     `hide` are Handwork's own folders and files (store, configuration), which nothing inside may see. `auto` means bwrap, and
-    landlock where that does not run: announced, and `contained` no more; never host. `allow_host` is asked about
-    places that no allow-list names. Raises ConfigError for a workspace that cannot be one; the first use
-    raises SandboxUnavailable, with the choices, where the backend does not run.
+    landlock where that does not run: announced, and `contained` no more; never host. `allow_host` decides about each place that
+    is to be reached; without it, the allow-list alone does. `environ` says where an engine is. Raises ConfigError for a workspace
+    that cannot be one; the first use raises SandboxUnavailable, with the choices, where the backend does not run.
     """
     real, kept = Path(os.path.realpath(workspace)), Path(os.path.realpath(artifacts))
     for path in map(Path, map(os.path.realpath, hide)):
@@ -52,10 +55,14 @@ def open_sandbox(
             )
     if real.exists() and not real.is_dir():
         raise ConfigError(f"The workspace {real} is no folder", hint="choose another with --workspace")
+    proxy = proxy_of(settings, "bwrap" if settings.chosen == "auto" else settings.chosen, allow_host, notify)
     if settings.backend == "host":
         return HostSandbox(real, kept, notify, hide=hide, limits=limits_of(settings))
     check_workspace(settings, real)
-    if settings.backend in ("docker", "daytona"):
+    if settings.chosen == "docker":
+        known = os.environ if environ is None else environ
+        return open_docker(settings, workspace=real, artifacts=kept, notify=notify, hide=hide, environ=known)
+    if settings.chosen == "daytona":
         raise ConfigError(f"The sandbox backend {settings.backend} is not there yet", hint="--sandbox auto")
 
     def weaker() -> LandlockSandbox:
@@ -80,9 +87,10 @@ def open_sandbox(
         limits=limits_of(settings),
         writable=settings.writable,
     )
+    sandbox.proxy = proxy
     if settings.backend == "bwrap":
         return sandbox
-    return AutoSandbox(sandbox, None if settings.allow_net else weaker, notify)  # a list of hosts needs a network of its own
+    return AutoSandbox(sandbox, None if proxy else weaker, notify)  # a list of hosts needs a network of its own
 
 
 def check_workspace(settings: SandboxSettings, workspace: Path) -> None:

@@ -1,0 +1,1 @@
+"""Sandboxes whose supervisor runs elsewhere: in a container, or on a remote machine."""
