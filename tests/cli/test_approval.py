@@ -255,6 +255,15 @@ async def test_a_page_fits_the_terminal(rows: int) -> None:
     assert all(screen.count("\n") + 2 <= max(rows, 12) for screen in person.screens)
 
 
+async def test_a_reason_takes_a_few_rows_at_most_and_acts_on_nothing() -> None:
+    call = ToolCall(id="1", function=Function(name="b\x1b[2Kash\n? evil", arguments="{}"))
+    asked = ApprovalRequest(id="1", call=call, actions=(), why="ask \x1b[2J\u202e mode\n? x " + "w " * 10_000)
+    _, person = await ask(asked, "n")
+    assert person.seen.startswith("? bash ? evil wants to run – ask mode ? x w w")
+    assert person.seen.count("\n") == 1
+    assert len(person.seen) < 500
+
+
 async def test_effects_are_said_in_words() -> None:
     call = ToolCall(id="1", function=Function(name="t", arguments="{}"))
     actions = (

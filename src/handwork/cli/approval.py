@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from handwork.cli.calls import exactly
-from handwork.cli.clean import clean_for_terminal, one_line, show_exactly
+from handwork.cli.clean import one_line, show_exactly
 from handwork.cli.columns import wrapped
 from handwork.cli.diff import Row, exact_rows
 from handwork.cli.suspects import Suspects
@@ -16,6 +16,8 @@ Read = Callable[[str], Awaitable[str]]
 
 _SHOWN_BY_DIFF = {"str_replace_editor": ("file_text", "old_str", "new_str", "edits")}
 """Arguments of which a whole diff shows everything."""
+_WHY = 400
+"""Columns of the reason; what will run stands below it, whole."""
 _LEAST = 8
 """Rows of a page on however small a terminal."""
 _DOES = {"read": "reads", "write": "writes", "execute": "runs", "network": "reaches"}
@@ -32,7 +34,7 @@ async def decide(request: ApprovalRequest, write: Write, read: Read, *, columns:
         columns: the width of the terminal; `rows` its height.
     """
     view = View(request, columns)
-    head = f"? {one_line(request.call.function.name, 80)} wants to run – {clean_for_terminal(request.why)}\n"
+    head = f"? {one_line(request.call.function.name, 80)} wants to run – {one_line(request.why, _WHY)}\n"
     write(head, "bold magenta")
     view.show(write, max(rows - wrapped(head, columns).count("\n") - 4, _LEAST))
     while True:

@@ -151,6 +151,8 @@ async def _edit(job: Job, command: str) -> ToolResult:
         "added": change.diff.added,
         "removed": change.diff.removed,
     }
+    if command == "undo_edit":
+        details["undoes"] = True
     return ToolResult(output=_told(job, command, change), system=_of_links(entry), details=details)
 
 

@@ -80,7 +80,8 @@ async def test_a_long_command_is_shown_page_by_page_and_whole(workspace: Path) -
         await _asked(window, "  │ echo line 20")
         await window.send("d")
         await _asked(window, "  │ echo line 59")
-        assert [row for row in window.text.split("\n") if "echo line" in row] == [f"  │ {line}" for line in lines]
+        rows = window.text.split("\n")
+        assert [row for row in rows if row.startswith("  │ echo line")] == [f"  │ {line}" for line in lines]
         await window.send("n")
         await window.shows("finished")
         assert await window.leave() == 0

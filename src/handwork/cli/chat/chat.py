@@ -11,6 +11,7 @@ from typing import Any
 
 from handwork import events as ev
 from handwork.cli import outcome
+from handwork.cli.changes import Changes
 from handwork.cli.chat import talk
 from handwork.cli.chat.busy import Busy
 from handwork.cli.chat.commands import LEAVING, Prompt, parse
@@ -40,6 +41,7 @@ class Chat:
         self.renderer = Renderer(self.screen, heads=False, asks=True)
         self.conversation = Conversation(options, settings, doors, self._hear)
         self.busy = Busy()
+        self._changes = Changes()
         self.talked = False
         self._inbox: asyncio.Queue[str | None] = asyncio.Queue()
         self._waiting: list[str] = []
@@ -244,9 +246,12 @@ class Chat:
         if answer and self.renderer.last_text != answer.strip():
             self.screen.say(answer + "\n")
             self.screen.said()
+        for row in self._changes.rows():
+            self.screen.line(row, "dim")
         talk.ended(self.screen, result, self._steps, seconds, self.conversation.llm.name)
 
     def _hear(self, event: Event) -> None:
+        self._changes(event)
         match event:
             case ev.MessageAdded() if event.message.role is Role.USER and self._is_steering(event.message.content):
                 talk.said(self.screen, self._as_typed(event.message.content or ""))
