@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import stat
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from handwork.config import SandboxSettings
 from handwork.errors import SandboxError
 from handwork.sandbox import process
-from handwork.sandbox.base import Entry, ExecResult, Process
+from handwork.sandbox.base import ExecResult, Process
 from handwork.sandbox.capture import Drain
 from handwork.sandbox.connection import Connection
+from handwork.sandbox.file_access import FileAccess
 from handwork.sandbox.inside import wire
 from handwork.sandbox.limits import Limits, limits_of
 from handwork.sandbox.network.listener import open_network
@@ -25,10 +24,8 @@ from handwork.sandbox.network.proxy import Proxy, environment
 from handwork.sandbox.process import Program
 from handwork.schema import Notify
 
-_CHUNK = 1 << 18
 
-
-class SupervisedSandbox(ABC):
+class SupervisedSandbox(FileAccess):
     """Starts its supervisor at the first use, and anew after it died. Used from one event loop."""
 
     name: str
@@ -263,81 +260,9 @@ class SupervisedSandbox(ABC):
             program.input = ours[0] if stdin else None
         return program
 
-    # ---- files
-
-    async def _ask(self, operation: str, path: str, data: bytes | None = None, **more: Any) -> tuple[Any, list[int]]:
-        try:
-            if "\0" in path:
-                raise PermissionError(22, "A path cannot hold a NUL")
-            connection = await self._running()
-            fds = [] if data is None else [wire.memory_file(data)]
-            return await connection.request(fds, op=operation, path=path, **more)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from None
-
-    async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
-        _nothing, fds = await self._ask("open", path)
-        try:
-            return await _read_file(fds, offset, limit)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from None
-        finally:
-            wire.close_all(fds)
-
-    async def write(
-        self,
-        path: str,
-        data: bytes,
-        *,
-        mode: int | None = None,
-        exclusive: bool = False,
-        expected: str | None = None,
-    ) -> None:
-        await self._ask("write", path, data, mode=mode, exclusive=exclusive, expected=expected)
-
-    async def remove(self, path: str, *, expected: str | None = None) -> None:
-        await self._ask("remove", path, expected=expected)
-
-    async def list(self, path: str, *, depth: int = 1, hidden: bool = True, limit: int = 10_000) -> list[Entry]:
-        found, _fds = await self._ask("list", path, depth=depth, hidden=hidden, limit=limit)
-        return [_entry(item) for item in found] if isinstance(found, list) else []
-
-    async def stat(self, path: str) -> Entry | None:
-        if "\0" in path:
-            return None
-        found, _fds = await self._ask("stat", path)
-        return None if found is None else _entry(found)
-
-    async def resolve(self, path: str) -> str:
-        found, _fds = await self._ask("resolve", path)
-        return str(found)
-
     def _with(self, env: Mapping[str, str] | None) -> dict[str, str]:
         through = environment() if self.proxy is not None else {}
         return {**self._environment(), **through, **(env or {})}
 
     def _path(self, path: str) -> str:
         return str(self._workspace / path)
-
-
-async def _read_file(fds: list[int], offset: int, limit: int | None) -> bytes:
-    # The descriptor comes from inside: what is no plain file could make us wait for ever.
-    if len(fds) != 1 or not stat.S_ISREG(os.fstat(fds[0]).st_mode):
-        raise PermissionError(13, "Not a regular file")
-    parts: list[bytes] = []
-    while limit is None or limit > 0:
-        data = os.pread(fds[0], _CHUNK if limit is None else min(_CHUNK, limit), offset)
-        if not data:
-            break
-        parts.append(data)
-        offset += len(data)
-        if limit is not None:
-            limit -= len(data)
-        if len(parts) % 64 == 0:
-            await asyncio.sleep(0)  # a large file must not stop the other sessions
-    return b"".join(parts)
-
-
-def _entry(item: Any) -> Entry:
-    path, kind, size, mode, links = item
-    return Entry(path, kind, size, mode, links)
