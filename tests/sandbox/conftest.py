@@ -10,7 +10,17 @@ import pytest
 
 from handwork.config import SandboxSettings
 from handwork.sandbox.client import SupervisedSandbox
+from handwork.sandbox.inside import landlock
 from handwork.sandbox.open import open_sandbox
+
+WITH_LANDLOCK = {"test_files", "test_programs", "test_trees"}
+"""Modules whose tests run in a landlock sandbox as well; its supervisor is that of the others."""
+NOT_WITH_LANDLOCK = {
+    "test_a_terminal_is_one",
+    "test_end_of_file_reaches_a_program_on_a_terminal",
+    "test_two_programs_share_temporary_files_and_ports",
+}
+"""They need a terminal, or a network of the sandbox's own."""
 
 
 class Opener:
@@ -50,8 +60,14 @@ async def opener(tmp_path: Path) -> AsyncIterator[Opener]:
         await sandbox.close()
 
 
-@pytest.fixture(params=["bwrap", "host"])
+@pytest.fixture(params=["bwrap", "host", "landlock"])
 def sandbox(request: pytest.FixtureRequest, opener: Opener) -> SupervisedSandbox:
+    if request.param == "landlock":
+        if landlock.version() < 6:
+            pytest.skip("this kernel has no Landlock, or an older one")
+        module = request.module.__name__.rpartition(".")[2]
+        if module not in WITH_LANDLOCK or request.function.__name__ in NOT_WITH_LANDLOCK:
+            pytest.skip("not for landlock: see conftest.py")
     return opener(request.param)
 
 
