@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from handwork.policy.parts import Access, Part, Script
@@ -12,8 +13,9 @@ from handwork.policy.word import Unreadable, Word
 from handwork.policy.words import Words
 
 _LONGEST = 1_000_000
-_MOST = 2_000
-"""Parts that are looked at; more are not understood."""
+_MOST, _MOST_WORDS = 1_000, 5_000
+"""Commands, and words of them, that are looked at; more are not understood."""
+_REMEMBERED = 20_000
 _OPERATORS = re.compile(r";;&|;;|;&|;|&&|\|\||\|&|\||&(?!>)")
 _REDIRECTION = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||<|>")
 _GO_ON = frozenset(["if", "then", "elif", "else", "do", "while", "until", "!", "{", "time"])
@@ -30,10 +32,21 @@ class _Found:
     accesses: list[Access] = field(default_factory=list)
     defined: set[str] = field(default_factory=set)
     moved: bool = False
+    words: int = 0
+
+    def add(self, part: Part) -> None:
+        self.parts.append(part)
+        self.words += len(part.words) + len(part.assigns)
+        if len(self.parts) > _MOST or self.words > _MOST_WORDS:
+            raise Unreadable
 
 
 def parse(text: str) -> Script:
     """Find the commands; never raises. A text that is not understood gives what was found before, and is not `whole`."""
+    return _remembered(text) if len(text) <= _REMEMBERED else _parsed(text)
+
+
+def _parsed(text: str) -> Script:
     found, whole = _Found(), len(text) <= _LONGEST
     try:
         if whole:
@@ -41,6 +54,9 @@ def parse(text: str) -> Script:
     except (Unreadable, RecursionError):
         whole = False
     return Script(tuple(found.parts), tuple(found.accesses), whole, frozenset(found.defined))
+
+
+_remembered = lru_cache(maxsize=64)(_parsed)  # a call is judged several times on its way
 
 
 class _Reader(Words):
@@ -114,9 +130,7 @@ class _Reader(Words):
 
     def _end(self) -> None:
         if self._words or self._assigns:
-            self.found.parts.append(Part(tuple(self._words), tuple(self._assigns)))
-            if len(self.found.parts) > _MOST:
-                raise Unreadable
+            self.found.add(Part(tuple(self._words), tuple(self._assigns)))
         if self._words and (not self._words[0].static or self._words[0].text in _MOVE):
             self.found.moved = True
         self._fresh()
@@ -150,7 +164,7 @@ class _Reader(Words):
             raise Unreadable
         elif self.peek(1) == "(":
             self.arithmetic()
-            self.found.parts.append(Part((Word("(("), Word("", static=False))))
+            self.found.add(Part((Word("(("), Word("", static=False))))
             self._closed = True
         else:
             self.at += 1
@@ -279,7 +293,7 @@ class _Reader(Words):
             if sign in "\n|&;()<>":
                 self.at += 1
             elif (word := self.word()).plain and word.text == "]]":
-                self.found.parts.append(Part((Word("[["), Word("", static=False))))
+                self.found.add(Part((Word("[["), Word("", static=False))))
                 self._closed = True
                 return
         raise Unreadable
@@ -311,6 +325,8 @@ class _Reader(Words):
             socket = _SOCKET.fullmatch(target.text)
             word = Word(f"{socket[1]}:{socket[2]}", target.static) if socket else target
             self.found.accesses.append(Access("network" if socket else kind, word, self.found.moved))
+            if len(self.found.accesses) > _MOST:
+                raise Unreadable
 
 
 def _duplicates(target: Word) -> bool:

@@ -54,7 +54,6 @@ _TABLE = {
     "vi": _flags("cmd", "cSsuUwW+"),
     "nvim": _flags("cmd", "cSsuUwWl+"),
     "python": _flags("", "cmiX"),
-    "python3": _flags("", "cmiX"),
     "perl": _flags("", "eEnpMmiIxsd"),
     "ruby": _flags("", "enprIiC"),
     "node": _flags("eval print require import loader experimental-loader env-file inspect", "eprCi"),
@@ -70,7 +69,6 @@ _TABLE = {
     "make": _flags("file makefile directory eval include-dir", "fCIE"),
     "gmake": _flags("file makefile directory eval include-dir", "fCIE"),
     "pip": _flags("", "", "install wheel download"),
-    "pip3": _flags("", "", "install wheel download"),
     "pytest": _flags("pyargs rootdir confcutdir basetemp junitxml override-ini config-file", "pco"),
     "docker": _flags("", "H", "run exec build compose cp import load"),
     "kubectl": _flags("kubeconfig", "", "exec run apply cp debug"),
@@ -99,9 +97,14 @@ _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 
 def program_of(word: Word) -> str:
     """The name of the program that a command word starts, without the path to it and without a number of its version."""
+    return names_of(word)[-1]
+
+
+def names_of(word: Word) -> tuple[str, ...]:
+    """The names under which people know that program: python3.11, python3, python."""
     name = posixpath.basename(word.text)
-    found = re.fullmatch(r"(python3?|perl|ruby|lua|php|node|pip3?)[\d.]*", name)
-    return found[1] if found else name
+    found = re.fullmatch(r"((python|pip|perl|ruby|lua|php|node|gcc|clang)\d*)[\d.-]*", name)
+    return (name, found[1], found[2]) if found else (name,)
 
 
 def exec_flags(words: Sequence[Word]) -> list[int]:
@@ -115,6 +118,8 @@ def exec_flags(words: Sequence[Word]) -> list[int]:
     if flags is None:
         return []
     found = [at for at, word in enumerate(words[1:], 1) if _is_one(flags, word.text)]
+    if name in ("make", "gmake"):  # SHELL=x, CC=x
+        found += [at for at, word in enumerate(words[1:], 1) if re.match(r"[A-Za-z_.][\w.]*[:+?!]*=", word.text)]
     if name == "tar" and len(words) > 1 and set(words[1].text) & set(flags.short):  # `tar xIf`, without a dash
         found.append(1)
     return found

@@ -79,7 +79,9 @@ class Judge:
         return asked
 
     def _match(self, rule: Rule, deed: Deed) -> Match:
-        return self._about_call(rule) if rule.kind in ("tool", "call") else deed.match(rule, self.place)
+        if rule.kind in ("tool", "call"):
+            return Match.NO if isinstance(deed, Path) and deed.guess else self._about_call(rule)
+        return deed.match(rule, self.place)
 
     def _about_call(self, rule: Rule) -> Match:
         if rule.kind == "call":

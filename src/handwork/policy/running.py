@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from handwork.config.policy_rules import Rule
-from handwork.policy.exec_flags import exec_flags, program_of
+from handwork.policy.exec_flags import exec_flags, names_of
 from handwork.policy.match import Match
 from handwork.policy.parts import Part
 from handwork.policy.word import Word
@@ -50,7 +50,7 @@ def run_match(rule: Rule, part: Part) -> Match:
     name = rule.words[0].rpartition("/")[2]
     if not first.static:
         return Match.NO if first.glob and not _may_be(first, name) else Match.MAYBE
-    if first.text.rpartition("/")[2] != name and program_of(first) != name:
+    if name not in names_of(first):
         return Match.NO
     return _rest(rule.words[1:], rest) if rule.open else _exactly(rule.words[1:], rest)
 

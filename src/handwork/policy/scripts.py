@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from handwork.policy.commands import parse
@@ -15,6 +15,8 @@ from handwork.policy.wrappers import inner_commands
 
 _DEEPEST = 10
 """Levels of commands in commands that are looked through."""
+_MOST_WORDS = 10_000
+"""Words that are looked at, each as often as a command holds it."""
 _READERS = frozenset(
     [
         *(
@@ -73,7 +75,7 @@ def steps(text: str, real: Mapping[str, str]) -> tuple[Step, ...]:
         text: the whole of it.
         real: the real paths of what redirections open, by how they are written.
     """
-    return tuple(_steps(parse(text), real, 0))
+    return tuple(_Look(real).into(parse(text), 0))
 
 
 def opened(text: str) -> Iterator[str]:
@@ -83,29 +85,42 @@ def opened(text: str) -> Iterator[str]:
             yield access.word.text
 
 
-def _steps(script: Script, real: Mapping[str, str], depth: int) -> Iterator[Step]:
-    if not script.whole or depth > _DEEPEST:
-        yield Step(Unread())
-    for part in script.parts:
-        if part.words or part.assigns:
-            yield Step(Command(part, script.defined), tuple(_within(part, real, depth)) if depth <= _DEEPEST else ())
-    for access in script.accesses:
-        yield Step(_opening(access, real))
+@dataclass
+class _Look:
+    """One look through a text, which ends where it would take too long."""
+
+    real: Mapping[str, str]
+    left: int = _MOST_WORDS
+
+    def into(self, script: Script, depth: int) -> Iterator[Step]:
+        """What a script does."""
+        whole = script.whole and depth <= _DEEPEST
+        for part in script.parts:
+            self.left -= 1 + len(part.words)
+            if self.left < 0:
+                whole = False
+                break
+            yield Step(Command(part, script.defined), tuple(self._within(part, depth)) if depth <= _DEEPEST else ())
+        for access in script.accesses:
+            yield Step(_opening(access, self.real))
+        if not whole:
+            yield Step(Unread())
+
+    def _within(self, part: Part, depth: int) -> Iterator[tuple[int, tuple[Step, ...]]]:
+        inner = inner_commands(part)
+        for each in inner:
+            yield each.at, tuple(self.into(each.script, depth + 1))
+        own = min((each.at for each in inner), default=len(part.words))
+        if named := tuple(Step(deed) for deed in _named(part.words[:own])):
+            yield -1, named
 
 
-def _within(part: Part, real: Mapping[str, str], depth: int) -> Iterator[tuple[int, tuple[Step, ...]]]:
-    for inner in inner_commands(part):
-        yield inner.at, tuple(_steps(inner.script, real, depth + 1))
-    if named := tuple(Step(deed) for deed in _named(part)):
-        yield -1, named
-
-
-def _named(part: Part) -> Iterator[Deed]:
+def _named(words: Sequence[Word]) -> Iterator[Deed]:
     """Paths in the words of a command: it may read them, and change them if it does more than read."""
-    if not part.words or not part.words[0].static:
+    if len(words) < 2 or not words[0].static:
         return
-    program = program_of(part.words[0])
-    for word in part.words[1:]:
+    program = program_of(words[0])
+    for word in words[1:]:
         for text in _paths_in(word):
             yield Path("read", text, guess=True)
             if program not in _READERS:

@@ -15,6 +15,8 @@ _ANYTHING = Script((Part((UNKNOWN,)),))
 """A command that nobody knows before it runs."""
 _MOST = 16
 """Commands of one command that are looked at."""
+_LONGEST = 1_000
+"""Words of a command that is looked through; a longer one may run anything."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 
 
@@ -101,6 +103,8 @@ def inner_commands(part: Part) -> tuple[Inner, ...]:
     words = part.words
     if not words or not words[0].static:
         return ()
+    if len(words) > _LONGEST:
+        return (Inner(1, _ANYTHING),)
     name = program_of(words[0])
     found: list[Inner] = []
     if name in _SHELLS:
@@ -214,15 +218,13 @@ def _of_flock(words: Sequence[Word]) -> list[Inner]:
 
 def _of_find(words: Sequence[Word]) -> list[Inner]:
     """The commands of -exec and its like; `{}` is nobody knows what."""
-    found = []
+    found: list[Inner] = []
     for at, word in enumerate(words[:-1]):
-        if word.text in _EXECUTING:
+        if word.text in _EXECUTING and len(found) < _MOST:
             end = next((n for n in range(at + 1, len(words)) if words[n].text in (";", "+")), len(words))
             inner = tuple(UNKNOWN if "{}" in each.text else each for each in words[at + 1 : end])
             found.append(Inner(at + 1, Script((Part((*inner, UNKNOWN)),)) if inner else _ANYTHING))
-    if len(found) > _MOST:
-        return [Inner(1, _ANYTHING)]
-    return found
+    return [*found, Inner(1, _ANYTHING)] if len(found) == _MOST else found
 
 
 def _of_alias(words: Sequence[Word]) -> list[Inner]:
@@ -263,7 +265,7 @@ def _of_git(words: Sequence[Word]) -> list[Inner]:
         if text.startswith("--exec=") or "=!" in text:
             found.append(Inner(at, parse(re.sub(r"^.*?=!?", "", text, count=1))))
         elif text in ("--exec", "-x", "foreach") and at + 1 < len(words):
-            found.append(Inner(at + 1, _joined(words[at + 1 :], []) if text == "foreach" else _text(words[at + 1])))
+            found.append(Inner(at, _joined(words[at + 1 :], []) if text == "foreach" else _text(words[at + 1])))
     return found
 
 
@@ -272,7 +274,7 @@ def _value_of(words: Sequence[Word], at: int) -> list[Inner]:
     text = words[at].text
     value = text.partition("=")[2] if "=" in text else ""
     if not value and at + 1 < len(words):
-        return [Inner(at + 1, _text(words[at + 1]))]
+        return [Inner(at, _text(words[at + 1]))]
     return [Inner(at, parse(re.sub(r"^\s*(exec=|ProxyCommand=)", "", value)))] if value else []
 
 
