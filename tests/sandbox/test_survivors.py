@@ -31,7 +31,8 @@ _PROGRAMS = {
     + "  os.write(ready, b'x'); time.sleep(1000)\nos.read(done, 1); os._exit(0)",
     "without its first thread": "import ctypes, os, threading, time\nlibc = ctypes.CDLL(None)\n"
     "threading.Thread(target=time.sleep, args=(1000,)).start()\n" + _UP + "libc.pthread_exit(None)",
-    "with a name that looks like the end of one": "import os, time\nopen('/proc/self/comm', 'w').write('x) Z 1 1 (')\n"
+    "with a name that looks like the end of one": "import ctypes, os, time\n"
+    "ctypes.CDLL(None).prctl(15, b'x) Z 1 1 (', 0, 0, 0)\n"
     "if os.fork() == 0: time.sleep(1000)\n" + _UP + "time.sleep(1000)",
     "standing up again": "import os, time\nos.write(1, b'up\\n')\n"
     "def watch(turns):\n  while turns:\n    turns -= 1\n    if os.fork():\n      os.wait()\n    else:\n      os.setsid()\n"

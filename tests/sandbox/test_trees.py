@@ -12,11 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from handwork.config import SandboxSettings
 from handwork.errors import SandboxError
 from handwork.sandbox.bwrap import BwrapSandbox
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.host import HostSandbox
 from handwork.sandbox.limits import Limits
+from handwork.sandbox.open import open_sandbox
 
 from .conftest import Opener
 
@@ -251,9 +253,15 @@ async def test_first_uses_at_the_same_time_share_one_start(opener: Opener) -> No
 
 async def test_nothing_is_started_or_made_before_the_first_use(opener: Opener, tmp_path: Path) -> None:
     before = psutil.Process().children()
-    for backend in ("auto", "bwrap", "host"):
-        sandbox = opener(backend)
-        await sandbox.close()
+    for backend in ("bwrap", "host", "landlock"):
+        await opener(backend).close()
+    auto = open_sandbox(
+        SandboxSettings(backend="auto"),
+        workspace=tmp_path / "workspace",
+        artifacts=tmp_path / "artifacts",
+        notify=lambda level, text: None,
+    )
+    await auto.close()
     assert psutil.Process().children() == before
     assert _names(tmp_path) == []
 
