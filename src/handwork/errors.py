@@ -31,6 +31,7 @@ HandworkError
 ├── SandboxError                the place where tools run failed
 │   └── SandboxUnavailable      it cannot be started on this machine
 │       └── SandboxMissing      because its program is not installed
+├── GitFailed                   git, as we run it ourselves, could not do something
 └── JournalError                the journal cannot be read or written
     ├── SessionBusy             another process or agent writes to the session now
     ├── SessionNotFound         no session of that id
@@ -219,6 +220,10 @@ class SandboxUnavailable(SandboxError):
 
 class SandboxMissing(SandboxUnavailable):
     """The sandbox's program is not installed; the message names the line that installs it."""
+
+
+class GitFailed(HandworkError):
+    """Git, as we run it ourselves, could not do something; says what it said."""
 
 
 class JournalError(HandworkError):

@@ -24,11 +24,28 @@ BROAD_HANDLERS: dict[str, str] = {
     "events.fanout:_Ear.hear": "one listener",
     "llm.aside:_perform": "work in a thread: it is raised where it is awaited",
     "session.session:Session.close_part": "one cleanup",
-    "tool.kernel_bridge:_main": "a kernel that does not start is told to the tool",
-    "tool.kernel_bridge:Kernel.stop": "one cleanup",
+    "tool.kernel_inside.bridge:_main": "a kernel that does not start is told to the tool",
+    "tool.kernel_inside.bridge:Kernel.stop": "one cleanup",
     "tool.threads:_perform": "a tool call in a thread",
 }
 """`module:function` → which of the design's boundaries it is."""
+
+STARTS_PROGRAMS: dict[str, str] = {
+    "cli.chat.pasted": "reads the clipboard; the environment is without_keys()",
+    "cli.doctor.installation": "imports the packages that we need; the environment is without_keys()",
+    "cli.doctor.tools": "asks bwrap for its version; the environment is without_keys()",
+    "sandbox.inside.jobs": "inside of the sandbox",
+    "sandbox.launch": "starts the sandbox; the environment is base_environment()",
+    "store.own_git": "git; the environment is its own",
+    "tool.search_inside.ripgrep": "inside of the sandbox",
+}
+"""Modules that start programs, and what environment these get: our own keys are in none. Nobody else runs git."""
+_STARTERS = {
+    *("Popen", "create_subprocess_exec", "create_subprocess_shell", "posix_spawn", "posix_spawnp"),
+    *("execv", "execve", "execvp", "execvpe", "execl", "execle", "execlp", "execlpe", "spawnv", "spawnve", "spawnvp"),
+    *("check_call", "check_output", "getoutput", "getstatusoutput", "forkpty"),
+}
+_OF_A_MODULE = {("subprocess", "run"), ("subprocess", "call"), ("os", "system"), ("os", "popen"), ("pty", "spawn")}
 
 MAY_PRINT = {"cli", "__main__"}
 
@@ -56,6 +73,38 @@ def handlers_that_are_gone(modules: list[Module], allowed: dict[str, str] | None
     for name in allowed:
         if name not in there:
             yield f"{name} has no broad handler any more: take it off the list"
+
+
+def programs_started_elsewhere(modules: list[Module], allowed: dict[str, str] | None = None) -> Iterator[str]:
+    """Who starts a program without a row that says with which environment, and who runs git besides the one module."""
+    allowed = STARTS_PROGRAMS if allowed is None else allowed
+    for module in modules:
+        starts = [node for node, _ in module.nodes if isinstance(node, ast.Call) and _starts_a_program(node)]
+        for node in starts:
+            if _short(module) not in allowed:
+                yield f"{module.at(node.lineno)}: starts a program: say in STARTS_PROGRAMS with which environment"
+        if starts and _short(module) != "store.own_git":
+            for node, _ in module.nodes:
+                if isinstance(node, ast.Constant) and node.value == "git":
+                    yield f"{module.at(node.lineno)}: git is run by store.own_git alone"
+
+
+def starters_that_are_gone(modules: list[Module], allowed: dict[str, str] | None = None) -> Iterator[str]:
+    there = {
+        _short(module)
+        for module in modules
+        if any(isinstance(node, ast.Call) and _starts_a_program(node) for node, _ in module.nodes)
+    }
+    for name in STARTS_PROGRAMS if allowed is None else allowed:
+        if name not in there:
+            yield f"{name} starts no program any more: take it off the list"
+
+
+def _starts_a_program(call: ast.Call) -> bool:
+    function = call.func
+    owner = _name(function.value) if isinstance(function, ast.Attribute) else ""
+    name = _name(function)
+    return name in _STARTERS or (owner, name) in _OF_A_MODULE
 
 
 def _short(module: Module) -> str:

@@ -16,6 +16,8 @@ RULES: list[Rule] = [
     style.broad_handlers,
     style.handlers_that_are_gone,
     style.printing,
+    style.programs_started_elsewhere,
+    style.starters_that_are_gone,
 ]
 
 BAD: list[tuple[Rule, str]] = [
@@ -26,6 +28,10 @@ BAD: list[tuple[Rule, str]] = [
     (style.broad_handlers, "with contextlib.suppress(Exception): g()"),
     (style.printing, "def f(): print('hello')"),
     (style.printing, "import logging"),
+    (style.programs_started_elsewhere, "def f(): subprocess.run(['x'])"),
+    (style.programs_started_elsewhere, "async def f(): await asyncio.create_subprocess_exec('x')"),
+    (style.programs_started_elsewhere, "from os import execv\ndef f(): execv('x', ['x'])"),
+    (style.programs_started_elsewhere, "import os\ndef f(): os.system('x')"),
 ]
 
 
@@ -50,6 +56,17 @@ def test_a_boundary_is_one_function_and_leaves_the_list_with_its_handler(tmp_pat
     assert list(style.broad_handlers(modules, {"agent.x:A.f": "a tool call"})) == []
     assert list(style.broad_handlers(modules, {"agent.x:A.h": "a tool call"})) != []
     assert list(style.handlers_that_are_gone(modules, {"agent.x:A.h": "a tool call"})) != []
+
+
+def test_only_one_module_runs_git_and_who_starts_nothing_leaves_the_list(tmp_path: Path) -> None:
+    text = "def f(): subprocess.run(['git', 'status'])"
+    modules = write_package(tmp_path, {"cli/x.py": text, "store/own_git.py": text, "agent/y.py": "names = {'git'}"})
+    allowed = {"cli.x": "no keys", "store.own_git": "its own"}
+    found = list(style.programs_started_elsewhere(modules, allowed))
+    assert len(found) == 1
+    assert "handwork.cli.x" in found[0]
+    assert list(style.starters_that_are_gone(modules, allowed)) == []
+    assert list(style.starters_that_are_gone(modules, {"agent.y": "nothing"})) != []
 
 
 @pytest.mark.parametrize("folder", ["src", "tests"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handwork.config import LLMSettings, Settings
-from handwork.config.own_keys import Masks, keys_in
+from handwork.config.own_keys import Masks, keys_in, without_keys
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,25 @@ def test_keys_are_masked_in_texts_and_whatever_json_holds_them() -> None:
 def test_what_is_too_short_a_path_or_a_variables_name_hides_nothing(word: str) -> None:
     text = f"a {word} b"
     assert Masks([word]).masked(text) is text
+
+
+def test_a_program_outside_of_the_sandbox_is_given_an_environment_without_keys() -> None:
+    kept = {
+        "PATH": "/usr/bin:/1",
+        "HOME": "/home",
+        "PWD": "/home",
+        "XAUTHORITY": "/run/x",
+        "LANG": "de",
+        "SSH_AUTH_SOCK": "/s",
+    }
+    secret = {
+        "OPENAI_API_KEY": "sk-1234567890",
+        "SHORT_KEY": "1",
+        "EMPTY_TOKEN": "",
+        "DATABASE_URL": "postgres://me:s3cret-word@host/db",
+        "HTTPS_PROXY": "http://me:s3cret-word@proxy",
+        "COPY": "--key=sk-1234567890",
+        "HANDWORK_LLM_API_KEY": "x",
+        "HANDWORK_MODEL": "openai:x",
+    }
+    assert without_keys(kept | secret) == kept

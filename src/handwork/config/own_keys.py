@@ -25,6 +25,19 @@ def keys_in(environ: Mapping[str, str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def without_keys(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment for programs that we start outside of the sandbox: keys, passwords, whatever repeats one, and our own
+    settings are left out."""
+    long = {value for value in keys_in(environ) if _can_be_masked(value)}
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("HANDWORK_")
+        and (value.startswith("/") or not _NAMES.search(name.upper()))
+        and not any(key in value for key in long)
+    }
+
+
 def _password_in(url: str) -> str:
     try:
         return urlsplit(url).password or ""

@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from handwork.config.own_keys import without_keys
+
 _LINES, _CHARACTERS = 30, 4000
 """A longer paste is shown as a mark."""
 _LARGEST = 20_000_000
@@ -90,6 +92,7 @@ async def _output_of(*argv: str) -> bytes:
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
+        env=without_keys(os.environ),
     )
     try:
         out, _ = await asyncio.wait_for(process.communicate(), _SECONDS)

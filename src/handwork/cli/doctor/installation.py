@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from handwork import __version__
 from handwork.cli.doctor.finding import Finding, Ground
 from handwork.config.extras import way_to_get
+from handwork.config.own_keys import without_keys
 
 _GROUP = "Python"
 _NAME = "handwork"
@@ -83,7 +85,12 @@ def why_not_loaded(modules: list[str]) -> str:
     command = [sys.executable, "-P", "-W", "ignore", "-c", _LOAD, *modules]
     try:
         tried = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LOAD_SECONDS, check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LOAD_SECONDS,
+            check=False,
+            env=without_keys(os.environ),
         )
     except subprocess.TimeoutExpired:
         return f"not done after {_LOAD_SECONDS:g} s"

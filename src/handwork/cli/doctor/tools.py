@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from handwork.cli.doctor.finding import Finding, Ground
+from handwork.config.own_keys import without_keys
 from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.open import find_bwrap, open_sandbox, probe
@@ -119,7 +121,11 @@ async def _version() -> str:
     if program is None:
         return ""
     process = await asyncio.create_subprocess_exec(
-        program, "--version", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+        program,
+        "--version",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=without_keys(os.environ),
     )
     try:
         said, _ = await process.communicate()
