@@ -6,12 +6,13 @@ import asyncio
 import base64
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 import pytest
 
 from handwork.errors import SandboxError, ToolError
+from handwork.sandbox.base import Sandbox
 from handwork.schema import Message, ToolResult
 from handwork.tool.kernel import Kernel
 from handwork.tool.python_execute import PythonExecute
@@ -92,6 +93,7 @@ async def test_a_figure_too_large_is_named_and_not_brought_over(host: Place) -> 
 async def test_input_fails_fast_and_says_why(place: Place) -> None:
     result = await run(place, "input('name? ')", timeout=20)
     assert "nobody to answer" in str(result.error)
+    assert "nobody to answer" in str((await run(place, "import getpass; getpass.getpass()", timeout=20)).error)
 
 
 async def test_a_time_out_interrupts_and_state_survives(place: Place) -> None:
@@ -151,6 +153,119 @@ async def test_sys_exit_is_no_end_of_the_kernel(host: Place) -> None:
     assert (await run(host, "x")).output == "5\n"
 
 
+async def test_sys_exit_without_an_error_is_none(host: Place) -> None:
+    result = await run(host, "print('a'); import sys; sys.exit(0)")
+    assert (result.output, result.error) == ("a\n", None)
+    assert "sys.exit(0)" in str(result.system)
+    assert "live on" in str(result.system)
+
+
+async def test_help_and_question_marks_are_shown(host: Place) -> None:
+    assert "Return the number of items" in (await run(host, "help(len)")).output
+    assert "Return the number of items" in (await run(host, "len?")).output
+
+
+async def test_a_traceback_shows_the_code_of_the_calls_and_not_the_kernels(host: Place) -> None:
+    await run(host, "def f(a):\n    return 1 / a")
+    error = str((await run(host, "f(0)")).error)
+    assert "Cell 2, line 1, in <module>\n    f(0)\n  Cell 1, line 2, in f\n    return 1 / a\n" in error
+    assert "ipykernel" not in error
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("list(range(100_000))", "(list of 100,000 items)"),
+        ("'x' * 10_000_000", "(str of 10,000,000 characters)"),
+        ("from IPython.display import HTML\nHTML('<p>one</p><p>two</p>')", "one\ntwo\n"),
+        ("from IPython.display import Markdown\nMarkdown('# T')", "# T\n"),
+        ("import asyncio\nawait asyncio.sleep(0, 'awaited')", "'awaited'\n"),
+        ("%%bash\necho from bash", "from bash\n"),
+        ("import warnings; warnings.warn('mind this')", "mind this"),
+        ("raise ExceptionGroup('many', [ValueError(1)])", ""),
+        ("def f(:", ""),
+    ],
+)
+async def test_values_and_magics_come_back_usefully(host: Place, code: str, shown: str) -> None:
+    result = await run(host, code)
+    assert shown in result.output
+    assert len(result.output) < 25_000
+
+
+async def test_a_value_that_draws_itself_is_an_image_with_its_text(host: Place) -> None:
+    code = (
+        "import base64\nclass Chart:\n    def __repr__(self): return 'Chart(2 bars)'\n"
+        f"    def _repr_png_(self): return base64.b64decode('{PIXEL}')\nChart()"
+    )
+    result = await run(host, code)
+    assert result.output == "Chart(2 bars)\n"
+    assert result.base64_image is not None
+
+
+async def test_what_threads_print_between_two_calls_is_told_with_the_next(host: Place) -> None:
+    code = (
+        "import threading, pathlib, time\ndef late():\n    while not pathlib.Path('go').exists(): time.sleep(0.01)\n"
+        "    print('late'); pathlib.Path('said').touch()\nthreading.Thread(target=late).start()"
+    )
+    assert (await run(host, code)).output == ""
+    (host.workspace / "go").touch()
+    await asyncio.to_thread(_until_exists, host.workspace / "said")
+    result = await run(host, "import time; time.sleep(0.5); print('mine')")
+    assert result.output.endswith("mine\n")
+    assert "late\n" in result.output
+
+
+def _until_exists(path: Path) -> None:
+    while not path.exists():
+        pass
+
+
+async def test_a_table_of_pandas_is_wide_and_tells_its_size(host: Place) -> None:
+    pytest.importorskip("pandas")
+    code = "import pandas as pd\ndf = pd.DataFrame({f'column_{n}': range(1000) for n in range(12)})\nprint(df)\ndf"
+    result = await run(host, code, timeout=50)
+    assert result.output.count("[1000 rows x 12 columns]") == 2
+    assert "column_11" in result.output
+
+
+async def test_the_time_and_memory_of_a_call_are_in_its_details(host: Place) -> None:
+    result = await run(host, "sum(i * i for i in range(3_000_000))")
+    assert result.details is not None
+    assert float(str(result.details["cpu_seconds"])) > 0.05
+    assert int(str(result.details["peak_memory"])) > 10_000_000
+    small = await run(host, "1")
+    assert small.details is not None
+    assert float(str(small.details["cpu_seconds"])) < 0.05
+
+
+async def test_hundreds_of_prints_are_shown_in_few_pieces(host: Place) -> None:
+    result = await run(host, "for i in range(5_000): print(i, flush=True)", timeout=50)
+    assert result.output.endswith("4999\n")
+    assert len(host.shown) < 500
+
+
+async def test_a_sandbox_without_the_kernels_packages_says_what_to_install(host: Place, tmp_path: Path) -> None:
+    stand_in = tmp_path / "python"
+    stand_in.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'ipykernel'\" >&2; exit 1\n")
+    stand_in.chmod(0o755)
+
+    class Bare:
+        def __getattr__(self, name: str) -> object:
+            return getattr(host.sandbox, name)
+
+        python = str(tmp_path / "python")
+
+    with pytest.raises(SandboxError, match="pip install ipykernel"):
+        await Kernel(cast(Sandbox, Bare())).run("1", 30, _nobody)
+    Bare.python = "/nowhere/python3"
+    with pytest.raises(SandboxError, match="no Python in the sandbox"):
+        await Kernel(cast(Sandbox, Bare())).run("1", 30, _nobody)
+
+
+async def _nobody(_text: str) -> None:
+    pass
+
+
 def until_dead(process: psutil.Process) -> None:
     """Wait until it and all its threads have ended; nobody reaps it before the next call."""
     threads = Path(f"/proc/{process.pid}/task")
@@ -196,7 +311,9 @@ async def test_thousands_of_single_outputs_all_come_through_and_so_does_their_en
 
 async def test_a_reader_that_is_slow_holds_the_code_up_and_loses_nothing(host: Place) -> None:
     await run(host, "1")
-    bridge = next(p for p in psutil.Process().children(recursive=True) if "kernel_bridge" in " ".join(p.cmdline()))
+    bridge = next(
+        p for p in psutil.Process().children(recursive=True) if "kernel_inside.bridge" in " ".join(p.cmdline())
+    )
     task = asyncio.create_task(run(host, "for i in range(6_000): print(i, flush=True)", timeout=55))
     await host.seen.wait()
     bridge.suspend()
@@ -321,7 +438,7 @@ async def test_files_of_the_workspace_can_be_imported_but_do_not_stand_in_for_th
 
 async def test_a_kernel_that_cannot_start_says_why(host: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     await host.sandbox.exec(["true"])
-    monkeypatch.setattr("handwork.tool.kernel_link.sys.executable", "/bin/false")
+    monkeypatch.setattr("handwork.sandbox.client.sys.executable", "/bin/false")
     with pytest.raises(SandboxError, match="did not start"):
         await run(host, "1")
     monkeypatch.undo()

@@ -9,14 +9,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from handwork.sandbox.base import Sandbox
+from handwork.sandbox.base import Sandbox, Spent
 from handwork.schema import scrub
 from handwork.tool.kernel_link import Link
 from handwork.tool.process_end import how_it_ended
-from handwork.tool.terminal_text import plain
+from handwork.tool.spent import used_since
+from handwork.tool.terminal_text import Fresh, plain
 
 _ANSWER_SECONDS = 1.0
 """How long a kernel may take to answer an interrupt before it is killed (CONTRACT A8)."""
+_GATHER_SECONDS = 0.05
 _LOST = "all variables and imports are gone"
 
 
@@ -45,6 +47,7 @@ class Outcome:
     """The code asked the kernel to end (exit())."""
     exit_code: int | None = None
     log: str = ""
+    spent: Spent = field(default_factory=Spent)
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
 
@@ -70,6 +73,7 @@ class Kernel:
             link = await self._ready()
             outcome = Outcome(notes=self._notes)
             self._notes = []
+            used = await link.process.spent()
             began = time.monotonic()
             try:
                 async with asyncio.timeout(timeout) as limit:
@@ -94,6 +98,7 @@ class Kernel:
                     await self._discard(link)
             outcome.text = scrub(plain(outcome.text))
             outcome.seconds = round(time.monotonic() - began, 3)
+            outcome.spent = used_since(used, await link.process.spent())
             return outcome
 
     async def close(self) -> None:
@@ -162,17 +167,48 @@ async def _nobody(_text: str) -> None:
     pass
 
 
+class _Live:
+    """Shows output while code runs: at once, and then what comes within a moment together."""
+
+    def __init__(self, progress: Callable[[str], Awaitable[None]]) -> None:
+        self._progress = progress
+        self._fresh = Fresh()
+        self._waiting = False
+        self._told = 0.0
+
+    def add(self, text: str) -> None:
+        self._fresh.add(text.encode("utf-8", "replace"))
+        self._waiting = True
+
+    async def during(self, hear: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """The next message; what waits to be shown is shown meanwhile."""
+        if self._waiting and (wait := self._told + _GATHER_SECONDS - time.monotonic()) > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    return await hear()
+        if self._waiting:
+            await self.tell()
+        return await hear()
+
+    async def tell(self) -> None:
+        if self._waiting and (text := self._fresh.take()):
+            await self._progress(scrub(text))
+        self._waiting, self._told = False, time.monotonic()
+
+
 async def _collect(link: Link, outcome: Outcome, progress: Callable[[str], Awaitable[None]]) -> str:
     """Take what comes until the code has ended; returns how: done, died, gone (before it began) or over."""
+    live = _Live(progress)
     while True:
-        message = await link.hear()
+        message = await live.during(link.hear)
         kind = message["kind"]
         if kind == "text":
             outcome.text += message["text"]
-            await progress(scrub(plain(message["text"])))
+            live.add(message["text"])
         elif kind in ("image", "error", "late"):
             _part(kind, message, outcome)
         else:
+            await live.tell()
             outcome.left = bool(message.get("leaving"))
             if message.get("gap"):
                 outcome.notes.append("The end of the output never came: some of it may be missing.")

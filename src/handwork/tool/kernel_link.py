@@ -13,6 +13,11 @@ from handwork.sandbox.base import Process, Sandbox
 
 _START_SECONDS = 60
 _ENVIRONMENT = {"TERM": "dumb", "PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive"}
+_BRIDGE = "import sys; sys.path.append(sys.argv.pop(1)); from kernel_inside.bridge import main; main()"
+_NEEDS = (
+    "python_execute needs Python 3.11 or newer with the packages ipykernel and jupyter_client there "
+    "(pip install ipykernel jupyter_client); until then bash can be used."
+)
 
 
 class Link:
@@ -28,8 +33,13 @@ class Link:
     @classmethod
     async def start(cls, sandbox: Sandbox) -> Link:
         """Start bridge and kernel, and wait until code can run. Errors: SandboxError, with what the kernel said."""
-        bridge = f"{sandbox.package}/tool/kernel_bridge.py"
-        process = await sandbox.spawn([sandbox.python, "-P", bridge], env=_ENVIRONMENT, stdin=True)
+        argv = [sandbox.python, "-P", "-c", _BRIDGE, f"{sandbox.package}/tool"]
+        try:
+            process = await sandbox.spawn(argv, env=_ENVIRONMENT, stdin=True)
+        except OSError as error:
+            raise SandboxError(
+                f"There is no Python in the sandbox ({sandbox.name}) at {sandbox.python}: {error.strerror}. {_NEEDS}"
+            ) from error
         link = cls(process, sandbox.generation)
         try:
             async with asyncio.timeout(_START_SECONDS):
@@ -44,6 +54,7 @@ class Link:
             why = " ".join(str(first.get(name) or "") for name in ("error", "log")).strip()
             raise SandboxError(
                 f"The Python kernel did not start in the sandbox ({sandbox.name}): {why or 'it said nothing'}"
+                + (f" {_NEEDS}" if "No module named" in why else "")
             )
         return link
 

@@ -11,11 +11,13 @@ from handwork.tool.base import Tool, ToolContext
 from handwork.tool.call_facts import has_results_of, time_left
 from handwork.tool.kernel import Kernel, Outcome
 from handwork.tool.process_end import how_it_ended
+from handwork.tool.spent import as_details
 
 TIMEOUT = 60
 """Seconds that code may run unless the call says otherwise."""
 _NEW_AFTER_RESUME = "This is a new kernel: the session was resumed, so variables and imports of earlier calls are gone (files are kept)."
 _NEXT_IS_NEW = "The next call starts a new kernel: all variables and imports are lost, files are kept."
+_LIVES_ON = "The kernel and its variables live on."
 
 
 class PythonExecute(Tool):
@@ -24,8 +26,9 @@ class PythonExecute(Tool):
     name = "python_execute"
     description = (
         "Run Python code in a kernel that stays alive: variables and imports are kept over calls. Returns what is printed, the "
-        "value of the last expression, and the traceback if it fails; figures are shown as images. The current folder is the "
-        "workspace. `!command` and magics work; input() does not. Code that takes longer than `timeout` is interrupted."
+        "value of the last expression, and the traceback if it fails; figures are shown as images, and of long values head, "
+        "tail and size. The current folder is the workspace. `!command`, magics and await work; input() does not. Code that "
+        "takes longer than `timeout` is interrupted. exit() ends the kernel: the next call has a fresh one."
     )
     parameters: Mapping[str, JSON] = {
         "type": "object",
@@ -61,6 +64,8 @@ class PythonExecute(Tool):
             )
         if outcome.pictures_omitted:
             outcome.notes.append(f"{outcome.pictures_omitted} more figures were left out: save them to files.")
+        if outcome.error_name == "SystemExit":
+            outcome.notes.append(f"The code called {_exit_call(outcome)} and ended there. {_LIVES_ON}")
         if outcome.left:
             outcome.notes.append(f"The kernel has ended, as the code asked. {_NEXT_IS_NEW}")
         return ToolResult(
@@ -68,7 +73,12 @@ class PythonExecute(Tool):
             error=_error(outcome, seconds),
             base64_image=image,
             system=" ".join(outcome.notes) or None,
-            details={"seconds": outcome.seconds, "timed_out": outcome.timed_out, "state_kept": outcome.survived},
+            details={
+                "seconds": outcome.seconds,
+                "timed_out": outcome.timed_out,
+                "state_kept": outcome.survived,
+                **as_details(outcome.spent),
+            },
             artifacts=artifacts,
         )
 
@@ -108,5 +118,12 @@ def _error(outcome: Outcome, seconds: float) -> str | None:
         log = f" It wrote: {outcome.log}" if outcome.log else ""
         return f"The kernel crashed while the code ran ({how_it_ended(outcome.exit_code)}). {_NEXT_IS_NEW}{log}"
     if outcome.error_name == "StdinNotImplementedError":
-        return f"input() has nobody to answer it: put the values into the code.\n{outcome.traceback}"
+        return f"input() and getpass() have nobody to answer them: put the values into the code.\n{outcome.traceback}"
+    if outcome.error_name == "SystemExit" and _exit_call(outcome) in ("sys.exit()", "sys.exit(0)"):
+        return None
     return outcome.traceback or None
+
+
+def _exit_call(outcome: Outcome) -> str:
+    code = outcome.traceback.strip().partition("SystemExit: ")[2]
+    return f"sys.exit({'' if code == 'None' else code})"

@@ -1,4 +1,4 @@
-"""Runs inside the sandbox: starts the Python kernel and relays requests and outputs as JSON lines (never imported by us)."""
+"""Runs inside the sandbox: starts the Python kernel and passes requests to it and its outputs to us."""
 
 from __future__ import annotations
 
@@ -11,113 +11,22 @@ import shutil
 import sys
 import tempfile
 import time
-from collections import deque
 from pathlib import Path
 from typing import Any
 
-_KEPT = 400_000
-"""Characters of one request's text that are relayed as they come; of what follows only the last are, at its end."""
-_TAIL = 200_000
-_MAX_IMAGE = 20_000_000
-_MAX_IMAGES = 20
-_MAX_TRACEBACK = 100_000
+from .media import text_of
+from .outputs import Outputs
+from .relay import Channel, Relay
+from .tables import ENVIRONMENT
+
 _POLL = 0.5
 """Seconds between two looks at whether the kernel still lives, which no message ever says."""
 _SILENT = 2
 """Looks without any output, after the reply, at which the output has ended without its mark."""
 _DRAIN = 10.0
 """Seconds that output may still come after the reply."""
-_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-
-
-class Channel:
-    """The way to our side: lines of JSON on the descriptor that was standard output, which nobody else holds now."""
-
-    def __init__(self) -> None:
-        self._out = os.fdopen(os.dup(1), "wb", buffering=0)  # dup sets close-on-exec: no child inherits it
-
-    def send(self, kind: str, **fields: Any) -> None:
-        line = json.dumps({"kind": kind, **fields}, ensure_ascii=False)
-        data = memoryview(line.encode("utf-8", "replace") + b"\n")  # code can send what we never would
-        while data:
-            data = data[self._out.write(data) or 0 :]
-
-
-class Relay:
-    """The outputs of one request, bounded."""
-
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        self._sent = 0
-        self._line_open = False
-        self._images = 0
-        self._late: deque[str] = deque()
-        self._late_size = 0
-        self._omitted = 0
-        self._error = False
-        self.gap = False
-        """Whether the end of the output never came, so that some of it may be missing."""
-
-    def text(self, text: str) -> None:
-        """Relay text, or keep it for the end once there was too much."""
-        self._line_open = bool(text) and not text.endswith("\n")
-        if self._sent < _KEPT:
-            part, text = text[: _KEPT - self._sent], text[_KEPT - self._sent :]
-            self._sent += len(part)
-            self._channel.send("text", text=part)
-        if text:
-            self._late.append(text)
-            self._late_size += len(text)
-        while self._late_size > 2 * _TAIL and len(self._late) > 1:
-            gone = self._late.popleft()
-            self._late_size -= len(gone)
-            self._omitted += len(gone)
-
-    def message(self, kind: str, content: dict[str, Any]) -> None:
-        """Relay one message of the kernel's output channel."""
-        if kind == "stream":
-            self.text(content["text"])
-        elif kind in ("execute_result", "display_data", "update_display_data"):
-            self._data(content["data"])
-        elif kind == "error":
-            self._failure(content)
-
-    def failed(self, reply: dict[str, Any]) -> None:
-        """Relay the error that the reply names, if none came with the output."""
-        if not self._error:
-            self._failure(reply)
-
-    def _failure(self, content: dict[str, Any]) -> None:
-        self._error = True
-        name, value = content.get("ename", "Error"), content.get("evalue", f"the code was {content.get('status')}")
-        trace = "\n".join(content.get("traceback", ())) or f"{name}: {value}"
-        self._channel.send("error", name=name, traceback=_ends(trace))
-
-    def _data(self, data: dict[str, Any]) -> None:
-        for media_type in _PICTURES:
-            if picture := data.get(media_type):
-                self._images += 1
-                if self._images > _MAX_IMAGES:
-                    break
-                fits = len(picture) <= _MAX_IMAGE
-                self._channel.send("image", media_type=media_type, data=picture if fits else "", size=len(picture))
-                break
-        if text := data.get("text/plain"):
-            self.text(("\n" if self._line_open else "") + str(text) + "\n")
-
-    def finish(self) -> None:
-        """Relay what was kept back."""
-        late = "".join(self._late)
-        omitted = self._omitted + max(len(late) - _TAIL, 0)
-        images = max(self._images - _MAX_IMAGES, 0)
-        self._channel.send("late", text=late[-_TAIL:], omitted=omitted, images_omitted=images)
-
-
-def _ends(text: str) -> str:
-    if len(text) <= _MAX_TRACEBACK:
-        return text
-    half = _MAX_TRACEBACK // 2
-    return f"{text[:half]}\n[... {len(text) - _MAX_TRACEBACK} characters omitted ...]\n{text[-half:]}"
+# -P: a random.py or json.py in the workspace must not stand in for the library's while the kernel starts.
+_APP = "import sys; sys.path.append(sys.argv.pop(1)); from kernel_inside.app import main; sys.path.pop(); main()"
 
 
 class Log:
@@ -145,6 +54,7 @@ class Kernel:
         from jupyter_client.manager import AsyncKernelManager
 
         self._folder, self._log = folder, log
+        self._outputs: Outputs | None = None
         self._manager = AsyncKernelManager(
             transport="ipc", ip=str(folder / "k"), connection_file=str(folder / "kernel.json"), shutdown_wait_time=0.5
         )
@@ -152,16 +62,15 @@ class Kernel:
     async def start(self) -> None:
         import zmq
 
-        # -P: a random.py or json.py in the workspace must not stand in for the library's while the kernel starts.
-        command = [sys.executable, "-P", str(Path(__file__).with_name("kernel_app.py")), "-f", "{connection_file}"]
+        command = [sys.executable, "-P", "-c", _APP, str(Path(__file__).parents[1]), "-f", "{connection_file}"]
         spec = self._manager.kernel_spec
         assert spec is not None  # a name that is not installed raises instead
         spec.argv = command
-        env = {**os.environ, "IPYTHONDIR": str(self._folder / "ipython")}
+        env = {**os.environ, **ENVIRONMENT, "IPYTHONDIR": str(self._folder / "ipython")}
         streams = {"stdout": self._log.write_end, "stderr": self._log.write_end}
         await self._manager.start_kernel(stdin=asyncio.subprocess.DEVNULL, env=env, **streams)
         self.client = self._manager.client()
-        self.client.context.setsockopt(zmq.RCVHWM, 100)  # see kernel_app: what waits here is late after an interrupt
+        self.client.context.setsockopt(zmq.RCVHWM, 100)  # see app.py: what waits here is late after an interrupt
         self.client.start_channels()
         for last in (False, False, True):
             try:
@@ -170,8 +79,11 @@ class Kernel:
             except RuntimeError:  # also raised before the first heartbeat of a kernel that is well
                 if last or not await self.alive():
                     raise
+        self._outputs = Outputs(self.client)
 
     async def stop(self) -> None:
+        if self._outputs:
+            await self._outputs.stop()
         with contextlib.suppress(Exception):
             await self._manager.shutdown_kernel(now=True)
 
@@ -191,14 +103,18 @@ class Kernel:
 
         No other request is sent before the reply is there: one that follows an interrupt too early is silently dropped.
         """
+        outputs = self._outputs
+        assert outputs is not None  # it was started
         request = self.client.execute(code, allow_stdin=False, stop_on_error=True)
+        outputs.begin(request, relay)
         replying = asyncio.ensure_future(self._reply(request))
         try:
-            if not await self._outputs(request, replying, relay):
+            if not await self._to_end(outputs, replying, relay):
                 return None
             reply = await replying
         finally:
             replying.cancel()
+            outputs.end()
         if reply and reply["status"] != "ok":
             relay.failed(reply)
         return reply
@@ -214,8 +130,8 @@ class Kernel:
                 if message["parent_header"].get("msg_id") == request:
                     return dict(message["content"])
 
-    async def _outputs(self, request: str, replying: asyncio.Future[Any], relay: Relay) -> bool:
-        """Relay all that the request puts out, to its end; whether the kernel lived.
+    async def _to_end(self, outputs: Outputs, replying: asyncio.Future[Any], relay: Relay) -> bool:
+        """Wait until all that the request puts out was relayed; whether the kernel lived.
 
         The reply says for sure that the code has ended, and what was put out before it mostly comes after it: the mark of
         the end is waited for while anything comes, but not for ever, as code can suppress it.
@@ -224,21 +140,17 @@ class Kernel:
         while silent < _SILENT and time.monotonic() < until:
             if replying.done() and until == float("inf"):
                 until = time.monotonic() + _DRAIN
-            try:
-                message = await self.client.get_iopub_msg(timeout=_POLL)
-            except queue.Empty:
-                if not await self.alive():
-                    return False
-                silent = silent + 1 if replying.done() else 0
-                continue
-            kind, content = message["msg_type"], message["content"]
-            if message["parent_header"].get("msg_id") == request:
-                silent = 0
-                relay.message(kind, content)
-                if kind == "status" and content["execution_state"] == "idle":
+            heard = outputs.heard
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_POLL):
+                    await outputs.ended.wait()
                     return True
-            elif kind == "stream":  # from a thread that earlier code left running
-                relay.message(kind, content)
+            if outputs.heard != heard:
+                silent = 0
+            elif not await self.alive():
+                return False
+            else:
+                silent = silent + 1 if replying.done() else 0
         relay.gap = True
         return True
 
@@ -277,10 +189,14 @@ class Bridge:
             return False
         relay = Relay(self._channel)
         reply = await self._kernel.execute(code, relay)
-        relay.finish()
         if reply is None:
+            relay.finish()
             self._channel.send("died", code=await self._kernel.exit_code(), log=self._log.text())
             return False
+        for part in reply.get("payload", ()):
+            if part.get("source") == "page":  # help? and the like
+                relay.text(f"{text_of(part['data']).rstrip()}\n")
+        relay.finish()
         leaving = any(part.get("source") == "ask_exit" for part in reply.get("payload", ()))
         self._channel.send("done", leaving=leaving, gap=relay.gap)
         return not leaving

@@ -1,12 +1,19 @@
-"""Runs inside the sandbox: the Python kernel itself, an ipykernel that loses no output (never imported by us)."""
+"""Runs inside the sandbox: the Python kernel itself, an ipykernel that loses no output and shows what a model can read."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
+from .tables import prepare
+from .traces import lines_of
+from .values import shown
+
 _QUEUED = 100
+_OPTIONS = ["--HistoryManager.enabled=False", "--IPKernelApp.log_level=50", "--PlainTextFormatter.max_seq_length=100"]
 
 
 def main() -> None:
@@ -31,16 +38,46 @@ def main() -> None:
 
         def init_code(self) -> None:
             _find_files_here()
+            prepare()
+            _show(self.shell)
             run: Any = super().init_code
             run()
 
-    App.launch_instance([*sys.argv[1:], "--HistoryManager.enabled=False", "--IPKernelApp.log_level=50"])
+    App.launch_instance([*sys.argv[1:], *_OPTIONS])
 
 
 def _find_files_here() -> None:
     """Modules of the current folder can be imported, behind the standard library and before what is installed."""
     place = next((i for i, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
     sys.path.insert(place, "")
+
+
+def _show(shell: Any) -> None:
+    """Values and errors as a model reads them; what concerns a person at a prompt is left out."""
+    warnings.filterwarnings("ignore", message="To exit: use 'exit'")
+    formatters = shell.display_formatter.formatters
+    plain = formatters["text/plain"]
+
+    whole = type(plain).__call__
+    short = {"__call__": lambda self, value: shown(value, lambda item: whole(self, item))}
+    formatters["text/plain"] = type("Plain", (type(plain),), short)(parent=shell.display_formatter)
+    usual = shell.showtraceback
+
+    def showtraceback(self: Any, exc_tuple: Any = None, *args: Any, **options: Any) -> None:
+        kind, error, _trace = self._get_exc_info(exc_tuple)
+        own = hasattr(error, "_render_traceback_") or kind.__name__ == "UsageError" or options.get("exception_only")
+        if isinstance(error, SystemExit):
+            self._showtraceback(kind, error, [f"SystemExit: {error.code}"])
+        elif own or isinstance(error, SyntaxError):
+            usual(exc_tuple, *args, **options)
+        else:
+            self._showtraceback(kind, error, lines_of(error, cell_of))
+
+    def cell_of(file: str) -> str:
+        number = shell.compile._filename_map.get(file)
+        return f"Cell {number}" if number is not None else ""
+
+    shell.showtraceback = MethodType(showtraceback, shell)
 
 
 def _tolerant(pack: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
@@ -61,7 +98,3 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_encodable(key): _encodable(item) for key, item in value.items()}
     return [_encodable(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-if __name__ == "__main__":
-    main()
