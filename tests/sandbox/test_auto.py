@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handwork.config import SandboxSettings
-from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.errors import ConfigError, SandboxError, SandboxUnavailable
 from handwork.sandbox.auto import ENOUGH, AutoSandbox
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.inside import landlock
@@ -125,6 +125,16 @@ async def test_a_list_of_hosts_is_not_given_up_for_a_weaker_sandbox(tmp_path: Pa
         with pytest.raises(SandboxUnavailable, match=r"user namespaces.*--sandbox host"):
             await opened.sandbox.exec(["true"])
     assert opened.sandbox.contained
+    await opened.sandbox.close()
+
+
+async def test_what_is_wrong_with_the_workspace_is_no_reason_for_a_weaker_sandbox(tmp_path: Path) -> None:
+    opened = Opened(tmp_path)
+    (tmp_path / "outside").mkdir()
+    opened.workspace.symlink_to("outside")
+    with pytest.raises(ConfigError, match="cannot be opened"):
+        await opened.sandbox.exec(["true"])
+    assert (opened.sandbox.name, opened.notices) == ("bwrap", [])
     await opened.sandbox.close()
 
 

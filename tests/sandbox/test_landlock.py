@@ -97,6 +97,12 @@ async def test_ordinary_work_goes_on_in_the_workspace_and_in_a_home_of_its_own(c
 
 
 @needs_landlock
+async def test_no_capability_is_left_to_root_either(confined: LandlockSandbox) -> None:
+    result = await confined.exec(["grep", "^Cap", "/proc/self/status"])
+    assert {int(line.split()[1], 16) for line in result.output.splitlines()} == {0}
+
+
+@needs_landlock
 @pytest.mark.parametrize("family", [2, 10, 16, 17, 38, 40])
 async def test_no_socket_of_a_network_can_be_made(confined: LandlockSandbox, family: int) -> None:
     script = f"import socket\ntry: socket.socket({family}, 3 if {family} in (16, 17) else 1)\nexcept OSError as error: print(error.errno)"

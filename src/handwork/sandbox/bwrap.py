@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.errors import ConfigError, SandboxError, SandboxUnavailable
 from handwork.sandbox import root, unavailable
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.guard import Guard
@@ -108,16 +108,24 @@ class BwrapSandbox(GuardedSandbox):
         kept = root.Kept(
             held=[self._workspace / path for path in guard.held],
             pinned=[self._workspace / path for path in guard.pinned],
-            muted=[self._workspace / path for path in guard.found.sockets],
+            muted=[self._workspace / path for path in guard.sockets],
         )
+        opened: list[int] = []
 
         def opener(place: Path) -> int | None:
-            if not self._descriptors or not place.is_relative_to(self._workspace):
+            if not self._descriptors or not place.is_relative_to(self._workspace) or len(opened) >= _MOST_DESCRIPTORS:
                 return None
-            return guard.open("/".join(place.relative_to(self._workspace).parts))
+            opened.append(guard.open("/".join(place.relative_to(self._workspace).parts)))
+            return opened[-1]
 
         room = self._limits.room if self._sized else 0
-        return root.build(self._workspace, self._artifacts, self._hide, self._network, kept, opener, room)
+        try:
+            return root.build(self._workspace, self._artifacts, self._hide, self._network, kept, opener, room)
+        except OSError as error:
+            wire.close_all(opened)
+            raise ConfigError(
+                f"The workspace changed while the sandbox started: {error}", hint="try it again"
+            ) from error
 
     def _warn_of_imports(self) -> None:
         for entry in root.imported_folders(self._workspace)[1]:

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from handwork.errors import SandboxUnavailable
+from handwork.errors import ConfigError
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.guard import Guard
@@ -49,12 +49,12 @@ class GuardedSandbox(SupervisedSandbox):
             raise
 
     def _look(self) -> Guard:
-        """Look through the workspace before a start. Raises SandboxUnavailable where it cannot be opened."""
+        """Look through the workspace before a start. Raises ConfigError where it cannot be opened."""
         self._let_go()  # of a start before, which failed
         try:
             guard = Guard(self._workspace, self._artifacts, self._notify, writable=self._writable, holds=self.holds)
         except OSError as error:
-            raise SandboxUnavailable(
+            raise ConfigError(
                 f"The workspace {self._workspace} cannot be opened: {_why(error)}",
                 hint="see what stands there now, or choose another with --workspace",
             ) from error

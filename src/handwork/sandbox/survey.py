@@ -31,7 +31,7 @@ class Bounds:
 
 
 AT_START = Bounds()
-AT_END = Bounds(folders=20_000, depth=12, seconds=2.0)
+AT_END = Bounds(folders=10_000, depth=12, seconds=1.0)
 
 
 @dataclass
