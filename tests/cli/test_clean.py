@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, fold_end, fold_middle, one_line, show_exactly
+from handwork.cli.clean import (
+    StreamCleaner,
+    clean_for_terminal,
+    fold,
+    fold_end,
+    fold_middle,
+    json_for_terminal,
+    one_line,
+    show_exactly,
+)
 
 
 @pytest.mark.parametrize(
@@ -134,3 +144,30 @@ def test_a_very_long_result_keeps_its_last_line() -> None:
 def test_a_line_is_cut_by_columns_not_characters() -> None:
     assert one_line("a\n b\tc", 10) == "a b c"
     assert one_line("你好世界你好世界", 9) == "你好世界…"
+
+
+@given(ACTING | st.text())
+def test_json_on_a_terminal_is_the_same_json_and_acts_on_nothing(text: str) -> None:
+    written = json.dumps({text: [text]}, ensure_ascii=False)
+    shown = json_for_terminal(written)
+    assert json.loads(shown) == json.loads(written)
+    for char in shown:
+        assert unicodedata.category(char) not in ("Cc", "Cs", "Zl", "Zp")
+        assert not "\u202a" <= char <= "\u202e"
+
+
+def test_every_character_that_hides_or_looks_blank_is_spelt_out_in_an_approval() -> None:
+    for code in range(0x110000):
+        char = chr(code)
+        if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp") and char not in " \n":
+            assert show_exactly(char) == f"⟨U+{code:04X}⟩", hex(code)
+
+
+@pytest.mark.parametrize(
+    "pieces", [("❤", "\ufe0f", "\u200d", "🔥"), ("x", "\u200b", "\u200c", "y"), ("م", "\u200c", "م")]
+)
+def test_what_is_honest_is_told_by_what_follows_wherever_the_pieces_are_cut(pieces: tuple[str, ...]) -> None:
+    cleaner = StreamCleaner()
+    whole = "".join(pieces)
+    assert "".join(map(cleaner.feed, pieces)) + cleaner.finish() == clean_for_terminal(whole)
+    assert cleaner.feed("next") == "next"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,18 @@ async def test_a_run_is_drawn_as_it_happens_and_the_answer_is_shown_once(workspa
     assert "waiting for the model" in terminal.seen
     assert "\x1b[36m" in terminal.seen
     for acting in ("\x1b[2J", "\x1b]0", "\u202e", "\x07"):
+        assert acting not in terminal.seen
+
+
+async def test_json_on_a_terminal_acts_on_nothing_and_says_all(workspace: Path) -> None:
+    said = "\x9b31mred\u202etxt \x1b[2J\x7f"
+    async with StrictServer([said]) as server:
+        model = ("--base-url", server.url, "--model", "openai:any")
+        terminal = await Terminal.run("run", "Look", "--json", *model, cwd=workspace, columns=2000)
+        assert await terminal.end() == 0
+    lines = [line for line in terminal.seen.splitlines() if '"run_finished"' in line]
+    assert json.loads(lines[0])["output"] == said
+    for acting in ("\x9b", "\u202e", "\x1b[2J", "\x7f"):
         assert acting not in terminal.seen
 
 

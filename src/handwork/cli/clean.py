@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from handwork.cli.columns import fit
@@ -25,6 +26,7 @@ _MARKS = re.compile(
     "|[\x00-\x09\x0b-\x1f\x7f-\x9f\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u2028-\u202e\u2060-\u206f\u2800\ud800-\udfff"
     f"\U000110bd\U000110cd\U00013430-\U0001343f{INVISIBLE}]"
 )
+_IN_JSON = re.compile(f"[\x7f-\x9f\u2028\u2029\ud800-\udfff{INVISIBLE}]")
 
 
 def clean_for_terminal(text: str) -> str:
@@ -45,6 +47,13 @@ def show_exactly(text: str) -> str:
     Only newlines and plain spaces stay invisible.
     """
     return _MARKS.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
+def json_for_terminal(text: str) -> str:
+    """The same JSON with escapes in the place of what would act on a terminal, or hide: JSON itself escapes only a part of that."""
+    return (
+        text if text.isascii() and "\x7f" not in text else _IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    )
 
 
 def one_line(text: str, limit: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from handwork.cli.clean import clean_for_terminal, one_line
+from handwork.cli.clean import clean_for_terminal, json_for_terminal, one_line
 from handwork.cli.lines import Screen
 from handwork.cli.screen import open_screen
 from handwork.cli.workspace import real_folder
@@ -42,7 +42,7 @@ def print_configuration(config: Path | None, workspace: Path | None, as_json: bo
     """Print the configuration as a run in the workspace would have it. Raises ConfigError."""
     configuration = load_configuration(config, workspace=real_folder(workspace))
     if as_json:
-        print(json.dumps(configuration_json(configuration), ensure_ascii=False, indent=2))
+        print(json_for_terminal(json.dumps(configuration_json(configuration), ensure_ascii=False, indent=2)))
         return
     screen = open_screen(sys.stdout, spins=False)
     _print_files(screen, configuration)

@@ -9,7 +9,9 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from handwork.cli.clean import json_for_terminal
 from handwork.cli.output import OutputFailed, silence_stdout
+from handwork.cli.screen import is_terminal
 from handwork.events import Event, write_event
 
 
@@ -29,10 +31,14 @@ class JsonLines:
         sys.stdout.flush()
         # not through sys.stdout: its lock, held by a blocked thread, would hold up the interpreter's end
         self._descriptor = sys.stdout.fileno()
+        self._shown = is_terminal(sys.stdout)
         threading.Thread(target=self._write_all, name="handwork-json-lines", daemon=True).start()
 
     def __call__(self, event: Event) -> None:
-        self._lines.put(write_event(event) + b"\n")
+        line = write_event(event)
+        if self._shown and not line.isascii():
+            line = json_for_terminal(line.decode()).encode()
+        self._lines.put(line + b"\n")
 
     async def finish(self, patience: float | None = None) -> None:
         """Wait until all is written, or nobody reads, or `patience` (seconds) is over. Raises OutputFailed."""

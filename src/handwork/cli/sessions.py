@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from handwork import events as ev
-from handwork.cli.clean import clean_for_terminal, one_line
+from handwork.cli.clean import clean_for_terminal, json_for_terminal, one_line
 from handwork.cli.columns import padded, width
 from handwork.cli.lines import Screen, columns_of
 from handwork.cli.render import Renderer
@@ -41,7 +41,7 @@ def print_sessions(config: Path | None, workspace: Path | None, limit: int, as_j
     if as_json:
         for info in found:
             cost = info.cost if info.cost is not None and math.isfinite(info.cost) else None
-            print(json.dumps({**asdict(info), "cost": cost}, ensure_ascii=False))
+            print(json_for_terminal(json.dumps({**asdict(info), "cost": cost}, ensure_ascii=False)))
         return
     if not found:
         print(
@@ -69,7 +69,8 @@ def _print_table(rows: list[tuple[str, ...]]) -> None:
 
 def _row(info: SessionInfo) -> tuple[str, ...]:
     cost = _cost(info.cost, info.model)
-    return (info.id, _when(info.updated), info.status or "new", info.agent, str(info.steps), cost, info.title)
+    cells = (info.id, _when(info.updated), info.status or "new", info.agent, str(info.steps), cost)
+    return (*(one_line(cell, 100) for cell in cells), info.title)
 
 
 def _cost(cost: float | None, model: str) -> str:
@@ -89,8 +90,10 @@ def print_session(config: Path | None, id: str, as_json: bool) -> None:
             raise SessionNotFound(f"There is no session {id!r}; there are no sessions at all yet")
         rows = store.events(id)
         if as_json:
+            shown = is_terminal(sys.stdout)
             for _, raw in rows:
-                sys.stdout.buffer.write(raw + b"\n")
+                line = json_for_terminal(raw.decode(errors="replace")).encode() if shown else raw
+                sys.stdout.buffer.write(line + b"\n")
             return
         story = Story(open_screen(sys.stdout, spins=False))
         for _, raw in rows:
@@ -165,5 +168,5 @@ def _when(ts: str, *, seconds: bool = False) -> str:
     try:
         moment = datetime.fromisoformat(ts).astimezone()
     except ValueError:
-        return ts
+        return one_line(ts, 40)
     return f"{moment:%Y-%m-%d %H:%M:%S}" if seconds else f"{moment:%Y-%m-%d %H:%M}"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from handwork.cli.clean import clean_for_terminal, json_for_terminal
 from handwork.cli.doctor.checks import CHECKS
 from handwork.cli.doctor.examine import examine
 from handwork.cli.doctor.finding import Finding, Ground
@@ -47,7 +48,7 @@ def run_doctor(options: DoctorOptions) -> int:
     checks = [check for check in CHECKS if check.id not in _OF_HOME or ground.settings.home != _NO_HOME]
     findings = [*before, *asyncio.run(examine(checks, ground))]
     if options.json:
-        print(as_json(findings))
+        print(json_for_terminal(as_json(findings)))
     else:
         draw(findings, screen)
     if options.report:
@@ -82,6 +83,6 @@ def _home() -> Home:
 def _report(options: DoctorOptions, ground: Ground, findings: Sequence[Finding]) -> None:
     path, names = write_report(options.file, ground, findings)
     stream = sys.stderr if options.json else sys.stdout
-    print(f"\nReport: {path}", file=stream)
+    print(f"\nReport: {clean_for_terminal(str(path))}", file=stream)
     print(f"It holds {', '.join(names)}; keys, names and contents were left out.", file=stream)
     print("Look at it before you send it.", file=stream)
