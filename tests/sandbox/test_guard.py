@@ -384,6 +384,34 @@ async def test_a_repository_that_was_made_inside_stays_and_what_it_runs_is_told_
     assert (ground.space / ".git" / "hooks" / "pre-commit").exists()
 
 
+@pytest.mark.parametrize(
+    ("trick", "told"),
+    [
+        ("mv .git/hooks h; ln -s ../h .git/hooks", "hooks, which is a link"),
+        ("mv .git/config c; ln -s ../c .git/config", "config, which is a link"),
+        (
+            "head -c 2000000 /dev/zero | tr '\\0' '#' > c; cat .git/config >> c; mv c .git/config",
+            "too large to be read",
+        ),
+        ("echo ../evil > .git/commondir", "settings and hooks in evil"),
+        ("mv .git e; echo 'gitdir: e' > .git; echo '[core] pager = evil' >> e/config", "core.pager = evil"),
+        ("mv .git e; ln -s e .git; echo '[core] pager = evil' >> e/config", "core.pager = evil"),
+        ("mkdir -p node; mv .git node/.git; echo '[core] pager = evil' >> node/.git/config", "core.pager = evil"),
+        (
+            "mkdir -p .git/modules/x; echo '[core] pager = evil' > .git/modules/x/config; touch .git/modules/x/HEAD",
+            "core.pager = evil",
+        ),
+    ],
+)
+async def test_no_trick_hides_what_a_repository_made_inside_runs(ground: Ground, trick: str, told: str) -> None:
+    shutil.rmtree(ground.space / ".git")
+    make = "mkdir -p .git/hooks .git/objects .git/refs; touch .git/HEAD .git/config; "
+    assert await ground.run(make + trick) == 0
+    await ground.told()
+    await ground.close()
+    assert told in " ".join(ground.notices)
+
+
 async def test_a_held_file_that_the_user_replaces_outside_is_compared_from_then_on(ground: Ground) -> None:
     await ground.run("true")
     config = ground.space / ".git" / "config"

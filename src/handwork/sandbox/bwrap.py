@@ -68,24 +68,9 @@ class BwrapSandbox(GuardedSandbox):
         self._warn_of_imports()
         mounts = self._mounts(guard)
         files = {place: wire.memory_file(text.encode()) for place, text in mounts.texts.items()}
-        data = [word for place, fd in files.items() for word in ("--perms", "0444", "--ro-bind-data", str(fd), place)]
-        strict = _STRICT if self._strict else ()
-        shared = ["--share-net"] if self._network else []
         try:
             return launch(
-                [
-                    str(program),
-                    *strict,
-                    *_OPTIONS,
-                    *shared,
-                    *mounts.arguments,
-                    *data,
-                    "--remount-ro",
-                    "/",
-                    "--chdir",
-                    self.workspace,
-                    "--",
-                ],
+                self._command(program, mounts.arguments, files),
                 {
                     "workspace": self.workspace,
                     "limits": self._limits.words(),
@@ -102,6 +87,13 @@ class BwrapSandbox(GuardedSandbox):
             raise SandboxUnavailable(why, hint=f"install it anew. Or: {unavailable.HOST}") from error
         finally:
             wire.close_all([*files.values(), *mounts.descriptors])
+
+    def _command(self, program: Path, mounts: Sequence[str], files: Mapping[str, int]) -> list[str]:
+        data = [word for place, fd in files.items() for word in ("--perms", "0444", "--ro-bind-data", str(fd), place)]
+        strict = _STRICT if self._strict else ()
+        shared = ["--share-net"] if self._network else []
+        inside = ["--remount-ro", "/", "--chdir", self.workspace]
+        return [str(program), *strict, *_OPTIONS, *shared, *mounts, *data, *inside, "--"]
 
     def _mounts(self, guard: Guard) -> root.Mounts:
         """By descriptors, where bwrap takes them: what somebody put in the place of a folder meanwhile is not shown then."""

@@ -1,4 +1,4 @@
-"""Protected names of one workspace while a sandbox runs on it: what is held, what appeared and is put away, what came to be."""
+"""Protected names of one workspace while a sandbox runs on it: what is held, and what appeared and is put away."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from handwork.sandbox import beneath, git_config, protected
+from handwork.sandbox import beneath, protected
 from handwork.sandbox.keepsakes import Keepsakes, Turns
-from handwork.sandbox.survey import AT_END, survey
+from handwork.sandbox.made import made_inside
+from handwork.sandbox.survey import survey
 from handwork.schema import Notify
 
 FOLDER = "set-aside"
@@ -23,7 +24,6 @@ _MOST_AT_ONCE = 40
 """Folders that are looked at after one call, in turns; all are at the end."""
 _SETTLED = 3.0
 """Seconds after which a folder's time of change is sure to differ at the next change, on every file system."""
-_SETTINGS = 1 << 20
 
 
 class Guard:
@@ -99,7 +99,7 @@ class Guard:
         """The last look, when nothing runs any more: also tells the user of repositories that were made and run programs."""
         try:
             told = self.tidy(everything=True)
-            for path, found in self._made():
+            for path, found in made_inside(self._workspace, self._root, self.found.repositories):
                 self._notify(
                     "warning",
                     f"The repository {_shown(path)} was made in the sandbox and has git run programs: {_shown('; '.join(found))}. "
@@ -274,28 +274,6 @@ class Guard:
                 self._known.pop(path, None)
             else:
                 self._keepsakes.keep(path)
-
-    # ---- repositories that came to be
-
-    def _made(self) -> Iterator[tuple[str, list[str]]]:
-        now = survey(self._workspace, AT_END)
-        for folder in now.repositories:
-            if folder not in self.found.repositories and (found := self._programs(folder)):
-                yield folder or ".", found
-
-    def _programs(self, folder: str) -> list[str]:
-        place = f"{folder}/" if folder else ""
-        found: list[str] = []
-        for name in ("config", "config.worktree"):
-            data = beneath.read(self._root, f"{place}{name}", _SETTINGS) or b""
-            found += git_config.programs(data.decode(errors="replace"))
-        hooks = beneath.names(self._root, f"{place}hooks")
-        found += [f"the hook {name}" for name in sorted(hooks) if not name.endswith(".sample")]
-        if (common := beneath.read(self._root, f"{place}commondir", 4096)) is not None:
-            target = os.path.normpath(f"{place}{common.decode(errors='replace').strip()}")
-            if target not in self.found.repositories:
-                found.append(f"settings and hooks in {target} (commondir)")
-        return found[:10]
 
 
 def _below(path: str, folder: str) -> Sequence[str]:
