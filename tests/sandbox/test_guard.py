@@ -82,7 +82,7 @@ HELD = {
     ".vscode/tasks.json": "{}",
     ".envrc": "",
     "handwork.toml": "",
-    "config/config.toml": "",
+    "config/config.toml": "[sandbox]\n",
     ".VSCode/settings.json": "{}",
     "sub/.git/hooks/x": "",
     "sub/.bashrc": "",
@@ -259,6 +259,17 @@ async def test_a_protected_file_with_a_second_name_is_put_back(ground: Ground) -
     assert await ground.run("echo evil > other") == 0
     assert "it is again what it was" in await ground.told()
     assert (ground.space / ".envrc").read_text() == "good"
+
+
+async def test_a_file_of_another_program_that_is_called_like_ours_stays_its_own(ground: Ground) -> None:
+    (ground.space / "config").mkdir()
+    (ground.space / "config" / "config.toml").write_text('baseURL = "https://example.com"\n')
+    sandbox = ground.open()
+    assert await ground.run("echo 'title = 1' >> config/config.toml") == 0
+    await sandbox.write("config/config.toml", b"[params]\nx = 1\n")
+    assert await ground.told() == ""
+    assert await ground.run("echo '[policy]' >> config/config.toml") == 0
+    assert "config/config.toml may not appear" in await ground.told()
 
 
 async def test_what_a_hook_is_a_link_to_is_held_like_the_hook(ground: Ground) -> None:

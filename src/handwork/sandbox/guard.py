@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from handwork.sandbox import beneath, protected
+from handwork.sandbox.foreign import is_foreign, may_be_foreign
 from handwork.sandbox.keepsakes import Keepsakes, Turns
 from handwork.sandbox.made import made_inside
 from handwork.sandbox.survey import survey
@@ -36,7 +37,7 @@ class Guard:
         self._free = tuple("/".join(map(protected.fold, PurePosixPath(each).parts)) for each in writable)
         self._root = beneath.open_folder(workspace)
         self.found = survey(workspace)
-        self._known = {path: why for path, why in self.found.existing.items() if not self._is_free(path)}
+        self._known = {path: why for path, why in self.found.existing.items() if not self._is_allowed(path)}
         self._keepsakes = Keepsakes(self._root)
         self.held: dict[str, int] = {}
         """What the sandbox is to mount read-only, each with its inode."""
@@ -81,7 +82,12 @@ class Guard:
                 return self._known.get(place) or self.found.named[place]
         for root in self.found.roots:
             rest = _below(inner, root)
-            if rest and protected.fold(rest[0]) != ".git" and (why := protected.reason(rest)):
+            if (
+                rest
+                and protected.fold(rest[0]) != ".git"
+                and (why := protected.reason(rest))
+                and not may_be_foreign(inner)
+            ):
                 return why
         return next((why for each in self.found.repositories if (why := protected.git_reason(_below(inner, each)))), "")
 
@@ -158,6 +164,9 @@ class Guard:
                     if (deepest := beneath.look(self._root, f"{inner}/{last}")) is not None:
                         yield f"{inner}/{last}", deepest
 
+    def _is_allowed(self, path: str) -> bool:
+        return self._is_free(path) or is_foreign(self._root, path)
+
     def _is_free(self, path: str) -> bool:
         parts = [protected.fold(part) for part in path.split("/")]
         whole = "/".join(parts)
@@ -205,7 +214,12 @@ class Guard:
         return any(protected.fold(path) == protected.fold(each) for each in self.found.repositories)
 
     def _new(self, path: str, why: str) -> Iterator[tuple[str, str]]:
-        if why and path not in self._known and not self._is_free(path) and beneath.look(self._root, path) is not None:
+        if (
+            why
+            and path not in self._known
+            and beneath.look(self._root, path) is not None
+            and not self._is_allowed(path)
+        ):
             yield path, why
 
     def _is_settled(self, root: str) -> bool:
