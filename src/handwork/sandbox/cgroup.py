@@ -17,7 +17,7 @@ _MOUNT = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
 _PREFIX = "handwork"
 _PERIOD = 100_000
-_PATIENCE = 0.2
+_PATIENCE = 1.0
 _numbers = itertools.count()
 
 

@@ -17,6 +17,7 @@ from handwork.sandbox.limits import told
 _DRAIN = 1 << 20
 """How much of a pipe is still read after its program ended: more than a pipe holds, yet an end in sight."""
 _KILL_LIMIT = 10.0
+_AGES = 1e12
 
 
 class Program:
@@ -178,7 +179,7 @@ class Program:
 
     def _count(self, spent: Any) -> None:
         match spent:
-            case [float() | int() as seconds, int() as memory]:
+            case [float() | int() as seconds, int() as memory] if 0 <= seconds < _AGES and 0 <= memory < 1 << 62:
                 peak = max(memory, self._spent.peak_memory)
                 self._spent = Spent(max(float(seconds), self._spent.cpu_seconds), peak)
 

@@ -122,6 +122,8 @@ class Watch:
         if free > 2 * self.disk.wanted:
             self.written = {}
             return []
+        if fallen <= 0 and not broken:  # a disk that is nearly full may be so for years
+            return []
         before, self.written = self.written, {}
         rows = processes.table()
         writers: dict[int, tuple[int, Job]] = {}
