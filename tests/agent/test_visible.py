@@ -87,3 +87,15 @@ async def test_a_file_with_hidden_characters_can_be_edited_all_the_same(settings
     assert "U+202E in line 3" in shown  # of what is shown: two lines of heading stand before
     assert "has been edited" in changed
     assert file.read_text() == f"level = 1  # {BIDI}\nother = 3\n"
+
+
+@pytest.mark.parametrize("wrong", [call(f"lo{HIDDEN}ok\u202e"), call("look", **{f"a{HIDDEN}\u202e": 1})])
+async def test_a_refusal_does_not_repeat_what_hides_in_a_call(settings: Settings, wrong: Any) -> None:
+    @tool
+    def look() -> str:
+        """Look."""
+        return "x"
+
+    (text,) = await told(settings, look, wrong)
+    assert text.startswith("Error: ")
+    assert not any(char in text for char in (*HIDDEN, "\u202e"))

@@ -24,6 +24,7 @@ from handwork.errors import (
     Waiting,
 )
 from handwork.schema import JSON, Action, Memory, Question, ToolCall, ToolResult
+from handwork.schema.visible import seen
 from handwork.store.past import Outcome
 from handwork.tool.arguments import prepare
 from handwork.tool.base import Tool, ToolContext
@@ -125,7 +126,7 @@ class Turn:
             if reason is None:
                 return await self._effect(call, known)
             known = Refused(reason, f"denied {call.function.name}")
-        outcome = self.outcomes[call.id] = Outcome(known.text, is_error=True)
+        outcome = self.outcomes[call.id] = Outcome(seen(known.text).text, is_error=True)
         self.faults[call.id] = known.fault
         self.run.emit(ev.ToolCallStarted(call=call, actions=()))
         self.run.emit(_finished(call, outcome, 0.0))
