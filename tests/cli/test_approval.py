@@ -74,7 +74,7 @@ async def test_each_answer_means_one_thing(answer: str, decision: str, reason: s
 async def test_what_would_be_written_down_is_shown_word_by_word() -> None:
     _, person = await ask(request(rules=RULES, command="git status"), "n")
     assert "  │ allow run git status\n  │ allow write /w/⟨U+202E⟩x\n" in person.seen
-    assert "[s] for this session, [a] always" in person.questions[0]
+    assert "[s]ession, [a]lways" in person.questions[0]
 
 
 @pytest.mark.parametrize("answer", ["s", "a", "session"])
@@ -82,8 +82,8 @@ async def test_without_rules_nothing_can_be_kept_and_none_is_offered(answer: str
     approval, person = await ask(request(command="ls"), answer, "", "y")
     assert approval.decision == "allow"
     assert "Nothing can be written down" in person.screens[1]
-    assert "session" not in person.questions[0]
-    assert "always" not in person.questions[0]
+    assert "[s]" not in person.questions[0]
+    assert "[a]" not in person.questions[0]
 
 
 async def test_nothing_is_allowed_before_all_of_it_was_seen() -> None:
@@ -92,11 +92,14 @@ async def test_nothing_is_allowed_before_all_of_it_was_seen() -> None:
     approval, person = await ask(asked, "y", "s", "a", "", "y", "d", "y")
     assert approval.decision == "allow"
     assert [line[4:] for line in person.seen.splitlines() if line.startswith("  │ echo")] == lines
-    assert person.screens[1] == "  Not yet: 83 rows of it you have not seen.\n"
+    assert person.screens[1] == "  Not yet: 83 rows of it you have not seen (Enter, or d).\n"
     assert all(screen.count("\n") <= 21 for screen in person.screens[:5])
-    assert "… 83 more rows, 102 rows in all" in person.screens[0]
-    assert "[Enter] the next page, [d] all of it" in person.questions[0]
-    assert "[Enter]" not in person.questions[-1]
+    assert "… 83 more rows of 102: Enter shows the next ones, d all of them" in person.screens[0]
+
+
+async def test_the_longest_question_fits_a_terminal_of_80_columns() -> None:
+    _, person = await ask(request(rules=RULES, command="x\n" * 1000), "n")
+    assert width(person.questions[0]) <= 80
 
 
 async def test_a_no_needs_no_reading() -> None:

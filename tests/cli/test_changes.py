@@ -60,7 +60,7 @@ def test_what_was_taken_back_is_no_change() -> None:
     edit(changes, "b", 0, 5, after="/dev/null", undoes=True)
     assert changes.rows() == []
     create(changes, "b", 2)
-    assert changes.rows()[1:] == ["  b  +2 −0  new"]
+    assert changes.rows() == ["Edited b  +2 −0  new"]
 
 
 def test_taking_back_an_edit_of_an_earlier_run_is_a_change() -> None:
@@ -83,7 +83,7 @@ def test_another_tools_diff_is_counted_by_its_lines() -> None:
     changes = begun()
     diff = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-a\n+b\n+++ c\n d\n"
     changes(ev.ToolCallFinished(call_id="1", observation="", details={"path": "x", "diff": diff}))
-    assert changes.rows()[1] == "  x  +2 −1"
+    assert changes.rows() == ["Edited x  +2 −1"]
 
 
 def test_many_files_are_a_few_rows() -> None:
@@ -109,7 +109,7 @@ def test_each_run_begins_anew_and_a_sub_agents_edits_belong_to_it() -> None:
 def test_a_files_name_cannot_act_on_the_terminal() -> None:
     changes = begun()
     create(changes, "a\x1b[2J\u202e\nEdited 9 files", 1)
-    assert changes.rows()[1:] == ["  a Edited 9 files  +1 −0  new"]
+    assert changes.rows() == ["Edited a Edited 9 files  +1 −0  new"]
 
 
 def test_what_was_saved_for_people_is_named_and_a_long_output_is_not() -> None:

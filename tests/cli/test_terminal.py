@@ -157,7 +157,7 @@ async def test_a_long_command_stands_inside_its_frame_at_an_approval(workspace: 
         await terminal.expect("Run it?")
         terminal.type("n\n")
         assert await terminal.end() == 0
-    rows = terminal.plain.split("wants to run")[1].split("Run it?")[0].splitlines()
+    rows = terminal.plain.split("wants to run")[1].split("[s]")[0].splitlines()
     framed = [row[4:] for row in rows if row.startswith(("  │ ", "  ┊ "))]
     assert "".join(framed) == command
     assert max(map(len, framed)) <= 56

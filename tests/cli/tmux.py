@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -71,12 +72,19 @@ class Tmux:
 
     async def shows(self, *texts: str, patience: float = 60) -> list[str]:
         """Wait until the screen shows all texts at once; the screen."""
+        return await self.until(
+            lambda screen: all(text in "\n".join(screen) for text in texts), f"{texts} is not shown", patience
+        )
+
+    async def until(self, holds: Callable[[list[str]], bool], otherwise: str, patience: float = 60) -> list[str]:
+        """Wait until something holds of the screen; the screen. `otherwise` is what is said if it never does."""
         while True:
             self._changed.clear()
-            joined = "\n".join(screen := self.screen)
-            if all(text in joined for text in texts):
+            screen = self.screen
+            if holds(screen):
                 return screen
             try:
                 await asyncio.wait_for(self._changed.wait(), patience)
             except TimeoutError:
-                raise AssertionError(f"{texts} is not shown on:\n{joined}") from None
+                joined = "\n".join(screen)
+                raise AssertionError(f"{otherwise} on:\n{joined}") from None

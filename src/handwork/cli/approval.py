@@ -48,7 +48,7 @@ async def decide(request: ApprovalRequest, write: Write, read: Read, *, columns:
         elif decision.decision == "deny" or not view.left:
             return decision
         else:
-            write(f"  Not yet: {_count(view.left, 'row')} of it you have not seen.\n", "yellow")
+            write(f"  Not yet: {_count(view.left, 'row')} of it you have not seen (Enter, or d).\n", "yellow")
 
 
 def decision_of(answer: str, *, remembers: bool) -> Approval | None:
@@ -84,9 +84,8 @@ class View:
     @property
     def choices(self) -> str:
         """The question, with the answers that can be given."""
-        more = "[Enter] the next page, [d] all of it, " if self.left else ""
-        kept = "[s] for this session, [a] always, " if self._request.rules else ""
-        return f"Run it? {more}[y]es, once, {kept}[n]o – or say why not: "
+        kept = "[s]ession, [a]lways, " if self._request.rules else ""
+        return f"Run it? [y]es once, {kept}[n]o or why not: "
 
     def show(self, write: Write, rows: int) -> None:
         """Put the next rows on the screen, and below them how many more there are."""
@@ -94,7 +93,8 @@ class View:
         self._put(write, page)
         self._shown += len(page)
         if self.left:
-            write(f"  … {_count(self.left, 'more row')}, {_count(len(self._rows), 'row')} in all\n", "yellow")
+            more = f"  … {_count(self.left, 'more row')} of {len(self._rows):,}"
+            write(f"{more}: Enter shows the next ones, d all of them\n", "yellow")
 
     def show_all(self, write: Write) -> None:
         """Put all that was not shown on the screen; if there is nothing left, everything once more."""
@@ -120,7 +120,7 @@ def _rows(request: ApprovalRequest) -> list[Row]:
     if does := [effect for effect in map(_effect, request.actions) if effect and not _is_said(effect, request.why)]:
         rows.append((f"  does: {'; '.join(dict.fromkeys(does))}", "dim"))
     if request.rules:
-        rows.append(("  [s] and [a] write down:", "dim"))
+        rows.append(("  [s] in this session and [a] always would allow from now on:", "dim"))
         rows += [(f"  │ {suspects.marked(show_exactly(rule))}", "cyan") for rule in request.rules]
     return rows
 

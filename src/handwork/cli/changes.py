@@ -77,14 +77,11 @@ class Changes:
     def rows(self) -> list[str]:
         """What to say at the run's end; nothing if nothing was changed."""
         files = {name: file for name, file in self._files.items() if not file.is_as_before}
-        rows = [f"  {file.shown(name)}" for name, file in files.items()]
+        rows = [file.shown(name) for name, file in files.items()]
         added, removed = (sum(getattr(file, name) for file in files.values()) for name in ("added", "removed"))
-        told = (
-            [f"Edited {_number(len(files), 'file')}, +{added:,} −{removed:,} lines:", *_cut(rows, "file")]
-            if files
-            else []
-        )
-        saved = [f"  {_of_artifact(artifact)}" for artifact in self._artifacts.values()]
+        told = [f"Edited {_number(len(files), 'file')}, +{added:,} −{removed:,} lines:", *_cut(rows, "file")]
+        told = told if len(rows) > 1 else [f"Edited {row}" for row in rows]
+        saved = [_of_artifact(artifact) for artifact in self._artifacts.values()]
         return told + (["Saved:", *_cut(saved, "artifact")] if saved else [])
 
 
@@ -101,7 +98,7 @@ def _of_artifact(artifact: Artifact) -> str:
 
 def _cut(rows: list[str], what: str) -> list[str]:
     left = len(rows) - _ROWS
-    return rows if left <= 0 else [*rows[:_ROWS], f"  and {_number(left, f'more {what}')}"]
+    return [f"  {row}" for row in (rows if left <= 0 else [*rows[:_ROWS], f"and {_number(left, f'more {what}')}"])]
 
 
 def _number(count: int, what: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.chat.window import Window
 from tests.support.strict_server import StrictServer, tool
 
-ASK = "Run it? [y]es, once, "
+ASK = "Run it? [y]es once, "
 
 
 def names_in(folder: Path) -> list[str]:
@@ -37,6 +37,33 @@ async def test_an_approval_shows_what_will_run_and_takes_yes_no_and_a_reason(wor
         assert "use a file" in str(server.requests[1])
     assert names_in(workspace) == ["two"]
     assert "✗ denied (human): use a file" in window.text
+
+
+async def test_what_was_allowed_for_the_session_is_not_asked_again_and_nothing_else_is_allowed(workspace: Path) -> None:
+    script = [*(tool("bash", command=command) for command in ("touch one", "touch one", "touch two")), "Done."]
+    async with StrictServer(script) as server:
+        window = await Window.chat(server, "--sandbox", "host", cwd=workspace)
+        await window.send("Touch them")
+        await _asked(window, "  │ allow run touch one")
+        await window.send("s")
+        await _asked(window, "  │ touch two")
+        await window.send("n")
+        await window.shows("finished")
+        assert await window.leave() == 0
+    assert window.text.count("wants to run") == 2
+    assert names_in(workspace) == ["one"]
+
+
+async def test_a_question_is_whole_on_a_narrow_terminal(workspace: Path) -> None:
+    async with StrictServer([tool("bash", command="touch one"), "Fine."]) as server:
+        window = await Window.chat(server, "--sandbox", "host", cwd=workspace, columns=30)
+        await window.send("Touch it")
+        await _asked(window, "why not:")
+        joined = " ".join(window.text.split())
+        assert "Run it? [y]es once, [s]ession, [a]lways, [n]o or why not:" in joined
+        await window.send("n")
+        await window.shows("finished")
+        assert await window.leave() == 0
 
 
 async def test_what_was_begun_before_an_approval_is_no_answer_and_is_kept(workspace: Path) -> None:

@@ -160,7 +160,9 @@ class Face:
         return shown
 
     def _asked(self) -> StyleAndTextTuples:
-        return [("class:question", f"{self._question}\n")] if self._question else []
+        if not self._question:
+            return []
+        return [("class:question", f"{wrapped(self._question, self.output.get_size().columns)}\n")]
 
     def _completions(self) -> StyleAndTextTuples:
         state = self.draft.complete_state
