@@ -59,7 +59,9 @@ def without_hidden(text: str) -> str:
     and joiners where no script has them, and long rows of any of them. Joiners of Arabic, Indic and emoji, selectors of variants,
     word breaks of Thai and Khmer and marks of direction stay. Doing it twice changes nothing more; the time is linear.
     """
-    return text if text.isascii() else _RUN.sub(partial(_honest, text), text)
+    if _hides_nothing(text):
+        return text
+    return _RUN.sub(partial(_honest, text), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class Seen:
 
 def seen(text: str) -> Seen:
     """What a model is given of a text that somebody else wrote, with a sentence on what it does not see of it."""
+    if _is_plain(text):
+        return Seen(text)
     signed = _CONTROLS.sub(_sign, text)
     cleaned = without_hidden(signed)
     if cleaned is text or cleaned == text:
@@ -88,6 +92,21 @@ def seen(text: str) -> Seen:
         "Characters that cannot be seen are left out, or stand there as a sign "
         f"({what}). To see the text exactly, print ascii() of it in Python, or use bash: cat -A.",
     )
+
+
+def _is_plain(text: str) -> bool:
+    """Whether nothing in a text needs a closer look; of most texts this is known soon."""
+    return not _CONTROLS.search(text) and _hides_nothing(text)
+
+
+def _hides_nothing(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        return not _RUN.search("".join(set(text)))  # a text has few different characters
+    return "\u00ad" not in text
 
 
 _MOST = 8
