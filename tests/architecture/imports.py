@@ -32,7 +32,7 @@ LIGHT = {"pydantic", "pydantic_core", "typing_extensions"}
 """What any module may import at its top."""
 
 HEAVY: Mapping[str, set[str]] = {
-    "aiohttp": {"llm"},
+    "aiohttp": {"llm", "sandbox"},
     "multidict": {"llm"},
     "genai_prices": {"llm"},
     "xllamacpp": {"llm"},

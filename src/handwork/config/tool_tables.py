@@ -54,7 +54,8 @@ class SearchSettings(SettingsTable):
 
 
 class DaytonaSettings(SettingsTable):
-    """[daytona]. `VNC_password`: absent means one made at random for each sandbox."""
+    """[daytona]. `VNC_password`: absent means one made at random for each sandbox. `keep` stops a session's sandbox at its end
+    instead of deleting it."""
 
     daytona_api_key: str = Field(default="", repr=False)
     daytona_server_url: str = "https://app.daytona.io/api"
@@ -62,6 +63,7 @@ class DaytonaSettings(SettingsTable):
     sandbox_image_name: str = "whitezxj/sandbox:0.1.0"
     sandbox_entrypoint: str = "/usr/bin/supervisord -n -c /etc/supervisor/conf.d/supervisord.conf"
     VNC_password: str = Field(default="", repr=False)
+    keep: bool = False
 
 
 class RunflowSettings(SettingsTable):

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from handwork.config import SandboxSettings
+from handwork.config import DaytonaSettings, SandboxSettings
 from handwork.errors import ConfigError
 from handwork.sandbox.auto import AutoSandbox
 from handwork.sandbox.base import Sandbox
@@ -18,7 +18,7 @@ from handwork.sandbox.host import HostSandbox
 from handwork.sandbox.landlock import LandlockSandbox
 from handwork.sandbox.limits import limits_of
 from handwork.sandbox.network.opening import proxy_of
-from handwork.sandbox.remote.opening import open_docker
+from handwork.sandbox.remote.opening import open_daytona, open_docker
 from handwork.schema import AllowHost, Notify
 
 __all__ = ["check_workspace", "find_bwrap", "open_sandbox", "probe"]
@@ -38,6 +38,7 @@ def open_sandbox(
     notify: Notify,
     hide: Sequence[Path] = (),
     allow_host: AllowHost | None = None,
+    daytona: DaytonaSettings | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Sandbox:
     """The sandbox that the settings name; nothing is started or made before its first use.
@@ -59,11 +60,13 @@ def open_sandbox(
     if settings.backend == "host":
         return HostSandbox(real, kept, notify, hide=hide, limits=limits_of(settings))
     check_workspace(settings, real)
+    known = os.environ if environ is None else environ
     if settings.chosen == "docker":
-        known = os.environ if environ is None else environ
         return open_docker(settings, workspace=real, artifacts=kept, notify=notify, hide=hide, environ=known)
     if settings.chosen == "daytona":
-        raise ConfigError(f"The sandbox backend {settings.backend} is not there yet", hint="--sandbox auto")
+        return open_daytona(
+            settings, daytona or DaytonaSettings(), workspace=real, artifacts=kept, notify=notify, environ=known
+        )
 
     def weaker() -> LandlockSandbox:
         return LandlockSandbox(

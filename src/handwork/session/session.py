@@ -266,6 +266,8 @@ class Session:
                 artifacts=self.artifacts,
                 notify=self.notify,
                 hide=_own_files(self.settings),
+                daytona=self.settings.daytona,
+                environ=self.settings.environ,
                 allow_host=self._hosts.allow,
             )
         return self._sandbox

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from handwork.config import SandboxSettings
+from handwork.config import DaytonaSettings, SandboxSettings
 from handwork.sandbox.limits import Limits
+from handwork.sandbox.remote.daytona import DaytonaSandbox
 from handwork.sandbox.remote.docker import DockerSandbox
 from handwork.sandbox.remote.sandbox import RelayedSandbox
+from tests.support.daytona_server import KEY, DaytonaServer
 from tests.support.engine_server import IMAGE, EngineServer
 
 LIMITS = Limits(processes=512, memory=1 << 30)
@@ -27,8 +30,8 @@ def engine(tmp_path: Path) -> Iterator[EngineServer]:
 class Opener:
     """Opens sandboxes on folders of the test; `notices` holds what they reported."""
 
-    def __init__(self, base: Path, engine: EngineServer) -> None:
-        self.base, self.engine, self.notices = base, engine, list[tuple[str, str]]()
+    def __init__(self, base: Path, engine: EngineServer, daytona: DaytonaServer) -> None:
+        self.base, self.engine, self.server, self.notices = base, engine, daytona, list[tuple[str, str]]()
         self.opened: list[RelayedSandbox] = []
 
     def docker(self, *, hide: tuple[Path, ...] = (), **settings: Any) -> RelayedSandbox:
@@ -47,10 +50,35 @@ class Opener:
         self.opened.append(sandbox)
         return sandbox
 
+    def daytona(
+        self, *, key: str = KEY, table: Mapping[str, Any] = MappingProxyType({}), **settings: Any
+    ) -> RelayedSandbox:
+        place = self.base / f"place{len(self.opened)}"
+        self.server.shared.append(place / "workspace")
+        words = {"work_dir": str(place / "workspace"), **settings}
+        sandbox = DaytonaSandbox(
+            SandboxSettings(backend="daytona", **words),
+            DaytonaSettings(daytona_api_key=key, daytona_server_url=f"{self.server.url}/api", **table),
+            place / "workspace",
+            place / "artifacts",
+            lambda level, text: self.notices.append((level, text)),
+            limits=LIMITS,
+            environ={},
+        )
+        self.opened.append(sandbox)
+        return sandbox
+
 
 @pytest.fixture
-async def opener(tmp_path: Path, engine: EngineServer) -> AsyncIterator[Opener]:
-    opener = Opener(tmp_path, engine)
+async def daytona() -> AsyncIterator[DaytonaServer]:
+    """A stand-in for Daytona, as long as the test runs."""
+    async with DaytonaServer().running() as daytona:
+        yield daytona
+
+
+@pytest.fixture
+async def opener(tmp_path: Path, engine: EngineServer, daytona: DaytonaServer) -> AsyncIterator[Opener]:
+    opener = Opener(tmp_path, engine, daytona)
     yield opener
     for sandbox in opener.opened:
         await sandbox.close()
@@ -61,7 +89,7 @@ def docker(opener: Opener) -> RelayedSandbox:
     return opener.docker()
 
 
-@pytest.fixture(params=["docker"])
+@pytest.fixture(params=["docker", "daytona"])
 def sandbox(request: pytest.FixtureRequest, opener: Opener) -> RelayedSandbox:
     open_it: Callable[[], RelayedSandbox] = getattr(opener, request.param)
     return open_it()

@@ -13,7 +13,10 @@ _OF_OTHERS = {
     "test_without_its_supervisor_everything_fails_and_the_next_use_starts_anew",  # looks for the supervisor among our children
 }
 """test_docker has its own of these."""
-_SLOW = {"test_a_listing_of_thousands_comes_in_one_piece"}
+_SLOW = {
+    "test_a_listing_of_thousands_comes_in_one_piece",
+    "test_output_beyond_the_limit_keeps_head_and_tail_in_bounded_memory",  # 100 MB as text
+}
 
 mark, secret = test_trees.mark, test_files.secret
 

@@ -144,7 +144,7 @@ class Carrier:
 
 def main(settings: dict[str, Any], *, text: bool, silence: float) -> None:
     """Run the supervisor with these settings until it ends or the stream (standard input and output) does; no process is left."""
-    source, sink = _take_stream()
+    source, sink = _take_stream(text)
     os.makedirs(settings["workspace"], exist_ok=True)
     ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
     parent = os.getpid()
@@ -167,11 +167,12 @@ def main(settings: dict[str, Any], *, text: bool, silence: float) -> None:
     carrier.flush(1.0)
 
 
-def _take_stream() -> tuple[int, int]:
+def _take_stream(terminal: bool) -> tuple[int, int]:
     """Standard input and output, out of the way of programs, which find nothing in their place."""
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open("/dev/null", os.O_RDWR)
-    for fd in (0, 1):
+    # On a terminal, what an error says would come between the lines of the stream.
+    for fd in (0, 1, 2) if terminal else (0, 1):
         os.dup2(nothing, fd)
     os.close(nothing)
     return source, sink

@@ -15,8 +15,8 @@ from handwork.errors import SandboxUnavailable
 OLDEST = (3, 9)
 """What our supervisor needs of the Python over there."""
 _PACKAGE = Path(__file__).parents[2]
-_PARTS = ("sandbox/inside/*.py", "tool/kernel_*.py", "tool/search_inside/*.py")
-"""What runs inside: the supervisor, a kernel's bridge, and the search in files."""
+_PARTS = ("sandbox/inside/*.py", "tool/*_inside/**/*.py")
+"""What runs inside: the supervisor, and the parts of tools that say so by their folder."""
 
 # A terminal takes at most 4096 characters a line until it is raw, and would echo what we send. The greeting is the mark
 # reversed: the echo of this very line must not look like it.
@@ -25,7 +25,7 @@ _LINE = (
     "if os.isatty(0):\n"
     " import tty\n"
     " tty.setraw(0)\n"
-    "h={'version':list(sys.version_info[:2]),'python':sys.executable,'path':os.environ.get('PATH',''),'uid':os.getuid()}\n"
+    "h={'version':list(sys.version_info[:2]),'python':sys.executable,'path':os.environ.get('PATH',''),'home':os.path.expanduser('~')}\n"
     "os.write(1,(sys.argv[1][::-1]+json.dumps(h)+'\\n').encode())\n"
     "d=b''\n"
     "while not d.endswith(b'\\n'):\n"
@@ -51,7 +51,7 @@ class Greeting:
     version: tuple[int, int]
     python: str
     path: str
-    uid: int
+    home: str
 
     @classmethod
     def read(cls, line: bytes) -> Greeting:
@@ -59,7 +59,7 @@ class Greeting:
         said = json.loads(line)
         try:
             major, minor = said["version"]
-            return cls((int(major), int(minor)), str(said["python"]), str(said["path"]), int(said["uid"]))
+            return cls((int(major), int(minor)), str(said["python"]), str(said["path"]), str(said["home"]))
         except (KeyError, TypeError) as error:
             raise ValueError(f"no greeting: {error}") from error
 

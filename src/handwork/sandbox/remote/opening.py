@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from handwork.config import SandboxSettings
+from handwork.config import DaytonaSettings, SandboxSettings
 from handwork.config.sizes import bytes_of
 from handwork.errors import ConfigError
 from handwork.sandbox.limits import Limits, fit_memory, limits_of
+from handwork.sandbox.remote.daytona import DaytonaSandbox
 from handwork.sandbox.remote.docker import BASE, DockerSandbox
 from handwork.sandbox.remote.sandbox import HOME
 from handwork.schema import Notify
@@ -43,6 +44,17 @@ def open_docker(
     check_work_dir(settings.work_dir)
     return DockerSandbox(
         settings, workspace, artifacts, notify, limits=container_limits(settings), environ=environ, hide=hide
+    )
+
+
+def open_daytona(
+    settings: SandboxSettings, daytona: DaytonaSettings, *, workspace: Path, artifacts: Path, notify: Notify,
+    environ: Mapping[str, str],
+) -> DaytonaSandbox:  # fmt: skip
+    """A sandbox at Daytona. Raises ConfigError for a work_dir that cannot be one."""
+    check_work_dir(settings.work_dir)
+    return DaytonaSandbox(
+        settings, daytona, workspace, artifacts, notify, limits=container_limits(settings), environ=environ
     )
 
 

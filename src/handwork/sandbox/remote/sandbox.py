@@ -40,6 +40,8 @@ class RelayedSandbox(SupervisedSandbox):
     contained = True
     greeting_limit = 60.0
     """Seconds that the place may take, once it runs, until its Python answers."""
+    home = HOME
+    """The home folder of programs; '' for the one that the machine has."""
     text = False
     """Whether the stream takes only lines of text."""
     silence = 0.0
@@ -53,7 +55,7 @@ class RelayedSandbox(SupervisedSandbox):
         self._inside, self._base, self._where = inside, base, where
         self._opening: asyncio.Task[None] | None = None
         self._met: tuple[Place, Greeting, bytes] | None = None
-        self._search_path = ""
+        self._search_path, self._home = "", HOME
 
     @property
     def workspace(self) -> str:
@@ -125,6 +127,7 @@ class RelayedSandbox(SupervisedSandbox):
                 raise self._explain(place.stream.said.decode(errors="replace").strip()) from None
             raise
         self._met, self._search_path = (place, greeting, after), greeting.path
+        self._home = self.home or greeting.home
 
     async def _abandon(self) -> None:
         if self._met is not None:
@@ -140,15 +143,14 @@ class RelayedSandbox(SupervisedSandbox):
 
     def _explain(self, errors: str) -> SandboxError:
         why = errors.splitlines()[-1] if errors else "it said nothing"
-        return SandboxUnavailable(
-            f"The supervisor does not start in {self._where}: {why}",
-            hint="the image needs python3; name another with [sandbox] image, such as python:3.12-slim",
-        )
+        needs = "the image needs python3; name another one, such as python:3.12-slim"
+        hint = "name a folder that can be made there with [sandbox] work_dir" if self._inside in why else needs
+        return SandboxUnavailable(f"The supervisor does not start in {self._where}: {why}", hint=hint)
 
     # ---- use
 
     def _environment(self) -> Mapping[str, str]:
-        own = base_environment(HOME, "/tmp")
+        own = base_environment(self._home, "/tmp")
         return {**own, "PATH": self._search_path or own["PATH"].partition(":")[2]}
 
     def _path(self, path: str) -> str:
