@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from handwork.sandbox import beneath, protected
 from handwork.sandbox.foreign import is_foreign, may_be_foreign
+from handwork.sandbox.inner import led_to, within
 from handwork.sandbox.keepsakes import Keepsakes, Turns
 from handwork.sandbox.made import made_inside
 from handwork.sandbox.survey import survey
@@ -20,7 +21,7 @@ FOLDER = "set-aside"
 _MOST_HELD = 64
 """Places that are mounted for them, since bwrap reads the list of all mounts for each; what goes beyond is compared instead."""
 _MOST_LOOKED = 300
-"""Entries of one protected folder that are looked at for links, and copies that are compared after one call."""
+"""Copies that are compared after one call, in turns."""
 _MOST_AT_ONCE = 40
 """Folders that are looked at after one call, in turns; all are at the end."""
 _SETTLED = 3.0
@@ -43,7 +44,7 @@ class Guard:
         """What the sandbox is to mount read-only, each with its inode."""
         for path, why in list(self._known.items()):
             self._hold(path, holds)
-            for target in self._led_to(path):
+            for target in led_to(self._workspace, self._root, path):
                 if not self._is_free(target) and self._known.setdefault(target, why) is why:
                     self._hold(target, holds)
         self._roots, self._folders = Turns(self.found.roots), Turns(self.found.repositories)
@@ -128,41 +129,9 @@ class Guard:
             self._keepsakes.keep(path)  # no mount can stand on a link
             return
         self.held[path] = status.st_ino
-        for inner, each in self._within(path, status):
+        for inner, each in within(self._root, path):
             if stat.S_ISREG(each.st_mode) and each.st_nlink > 1:
                 self._keepsakes.keep(inner)  # it can be changed by its other names
-
-    def _led_to(self, path: str) -> Iterator[str]:
-        """What the links in a protected place lead to in the workspace: the hooks of many repositories are such links."""
-        status = beneath.look(self._root, path)
-        if status is None:
-            return
-        for inner, each in self._within(path, status):
-            if stat.S_ISLNK(each.st_mode):
-                target = os.path.relpath(os.path.realpath(self._workspace / inner), self._workspace)
-                found = None if target == "." or target.startswith("../") else beneath.look(self._root, target)
-                # A folder only for a link that stands for a protected one: in such a one, a link may lead to all there is.
-                if found is not None and (stat.S_ISREG(found.st_mode) or inner == path):
-                    yield target
-
-    def _within(self, path: str, status: os.stat_result) -> Iterator[tuple[str, os.stat_result]]:
-        """A path and, of a folder, the first that lies in it and one level below."""
-        yield path, status
-        if not stat.S_ISDIR(status.st_mode):
-            return
-        left = _MOST_LOOKED
-        for name in beneath.names(self._root, path):
-            inner = f"{path}/{name}"
-            below = beneath.look(self._root, inner)
-            left -= 1
-            if below is None or left < 0:
-                continue
-            yield inner, below
-            if stat.S_ISDIR(below.st_mode):
-                for last in beneath.names(self._root, inner)[:left]:
-                    left -= 1
-                    if (deepest := beneath.look(self._root, f"{inner}/{last}")) is not None:
-                        yield f"{inner}/{last}", deepest
 
     def _is_allowed(self, path: str) -> bool:
         return self._is_free(path) or is_foreign(self._root, path)

@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 import struct
+import sys
 
 from . import calls
 
@@ -59,6 +60,8 @@ class Refused(Exception):
 
 def version() -> int:
     """The version of Landlock's interface that this kernel has; 0 without it, or where it is switched off."""
+    if sys.platform != "linux":
+        return 0
     return max(0, int(_libc.syscall(_CREATE, None, 0, _ASK_VERSION)))
 
 
