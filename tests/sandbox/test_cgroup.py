@@ -61,7 +61,7 @@ def test_the_group_stands_in_the_nearest_part_that_was_given_to_us(user_scope: T
     assert wanted == {
         "memory.max": str(300 << 20),
         "memory.swap.max": "0",
-        "pids.max": "480",
+        "pids.max": "960",
         "cpu.max": "150000 100000",
     }
 
@@ -93,7 +93,7 @@ def test_the_old_hierarchies_are_used_where_nobody_put_us_into_a_group(tmp_path:
     for controller in ("memory", "pids", "cpu", "memory/somebody/s"):
         tree.group(controller)
     assert tree.places() == [
-        (tree.mount / "pids", {"pids.max": "480"}),
+        (tree.mount / "pids", {"pids.max": "960"}),
         (tree.mount / "cpu", {"cpu.cfs_quota_us": "150000"}),
     ]
     tree.own.write_text("4:memory:/\n8:pids:/other\n")
@@ -141,7 +141,7 @@ async def test_programs_run_in_a_group_that_is_gone_with_the_sandbox(opener: Ope
         assert len(held) >= 3  # the supervisor, the leader, bash and what it started
         assert str(os.getpid()) not in held
     assert [(folder / "pids.max").read_text().strip() for folder in groups if (folder / "pids.max").exists()] in (
-        ["4096"],
+        ["8192"],
         [],
     )
     await sandbox.close()

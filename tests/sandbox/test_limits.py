@@ -157,13 +157,12 @@ async def test_a_large_file_that_is_mapped_is_no_memory_hog(held: Held) -> None:
 
 async def test_a_bomb_of_threads_is_ended_and_the_model_is_told(held: Held) -> None:
     code = (
-        "import threading, time\n"
-        "for _ in range(20000): threading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n"
+        "import threading, time\ntry:\n"
+        "  for _ in range(20000): threading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n"
+        "except RuntimeError: pass  # the kernel has a last bound\n"
         "time.sleep(100)"
     )
     exit_code, _output, told = await held.python(code)
-    if exit_code == 1:
-        return  # the kernel itself made no more of them
     assert exit_code == -signal.SIGKILL
     assert "more than 480 threads" in told[0]
     await _works(held)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handwork.sandbox.inside import processes
-from handwork.sandbox.inside.watch import THREADS
+from handwork.sandbox.inside.watch import BOUND
 
 _MOUNT = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
@@ -144,7 +144,7 @@ def _unified(limits: Mapping[str, float], around: int) -> dict[str, str]:
     wanted = {
         "memory.max": str(min(int(limits["memory"]), around)),
         "memory.swap.max": "0",
-        "pids.max": str(int(limits["processes"]) * THREADS),
+        "pids.max": str(int(limits["processes"]) * BOUND),
     }
     return wanted | ({"cpu.max": f"{int(limits['cpus'] * _PERIOD)} {_PERIOD}"} if limits["cpus"] else {})
 
@@ -153,7 +153,7 @@ def _separate(limits: Mapping[str, float]) -> dict[str, dict[str, str]]:
     memory = str(int(limits["memory"]))
     wanted = {
         "memory": {"memory.limit_in_bytes": memory, "memory.memsw.limit_in_bytes": memory},
-        "pids": {"pids.max": str(int(limits["processes"]) * THREADS)},
+        "pids": {"pids.max": str(int(limits["processes"]) * BOUND)},
     }
     return wanted | ({"cpu": {"cpu.cfs_quota_us": str(int(limits["cpus"] * _PERIOD))}} if limits["cpus"] else {})
 

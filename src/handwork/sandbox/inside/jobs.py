@@ -43,7 +43,7 @@ def bound_processes(limit: int) -> None:
     with open("/proc/loadavg", "rb", buffering=0) as load:
         now = int(load.read(200).split()[3].split(b"/")[1])
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    bound = now + 8 * limit
+    bound = now + limit
     if hard == resource.RLIM_INFINITY or bound < hard:
         resource.setrlimit(resource.RLIMIT_NPROC, (bound, bound))
 

@@ -249,7 +249,7 @@ def _harden(limits: dict[str, float]) -> None:
         os.sched_setaffinity(0, allowed[: math.ceil(limits["cpus"])])
     jobs.adopt_orphans()
     jobs.hurry()
-    jobs.bound_processes(int(limits["processes"]))
+    jobs.bound_processes(int(limits["processes"]) * watch.BOUND)
     # No program inside may trace us or take our socket out of /proc.
     jobs.set_undumpable()
 

@@ -14,6 +14,8 @@ _SPARE = 512 << 20
 _STEP = 4 << 20
 THREADS = 8
 """So many threads may there be for each process of the limit."""
+BOUND = 2 * THREADS
+"""Where the kernel itself draws the line: far enough above that the watch is first, and the model is told."""
 _ALWAYS = 20
 """After so many looks an exact one is due, though nothing seems to have grown."""
 
