@@ -149,14 +149,29 @@ def test_without_a_table_openmanus_s_defaults_hold_but_where_they_were_unsafe(pl
     )
 
 
-def test_a_container_that_cannot_be_had_yet_is_told_and_something_else_protects(places: Places) -> None:
-    text = '[sandbox]\nuse_sandbox = true\nimage = "x"\nnetwork_enabled = true'
+def test_a_container_is_what_use_sandbox_asks_for_and_its_keys_hold(places: Places) -> None:
+    text = '[sandbox]\nuse_sandbox = true\nimage = "x"\nmemory_limit = "1g"\nnetwork_enabled = true'
     settings = places.load(places.write("config.toml", text))
-    assert (settings.sandbox.backend, settings.sandbox.network) == ("auto", False)
-    container, unused = settings.notices
-    assert "Docker" in container
-    assert "never unprotected" in container
-    assert "[sandbox] image, network_enabled; for the network: " in unused
+    assert (settings.sandbox.backend, settings.sandbox.chosen, settings.sandbox.network) == ("auto", "docker", False)
+    assert settings.notices == ()
+
+
+def test_another_sandbox_that_is_named_comes_before_the_container(places: Places) -> None:
+    file = places.write("config.toml", '[sandbox]\nuse_sandbox = true\nbackend = "bwrap"\nimage = "x"')
+    settings = places.load(file)
+    assert settings.sandbox.chosen == "bwrap"
+    told, unused = settings.notices
+    assert "use_sandbox = true does not hold" in told
+    assert told.endswith("says bwrap")
+    assert "[sandbox] image" in unused
+
+
+def test_the_keys_of_daytona_hold_where_it_is_chosen(places: Places) -> None:
+    text = '[daytona]\ndaytona_target = "eu"\nsandbox_entrypoint = "run"\n'
+    (unused,) = places.load(places.write("config.toml", text)).notices
+    assert "[daytona] daytona_target, sandbox_entrypoint" in unused
+    (unused,) = places.load(places.write("config.toml", text + '[sandbox]\nbackend = "daytona"')).notices
+    assert unused.endswith("[daytona] sandbox_entrypoint")
 
 
 def test_a_sandbox_that_has_the_network_is_not_told_how_to_get_it(places: Places) -> None:

@@ -9,11 +9,12 @@ from handwork.config.settings import Settings
 from handwork.config.table import SettingsTable
 from handwork.errors import ConfigError
 
-_FOR_LATER = ("browser", "search", "daytona", "mcp", "runflow")
+_FOR_LATER = ("browser", "search", "mcp", "runflow")
 """Tables of tools that this version does not have yet; they are kept for whoever reads them."""
-_OF_A_CONTAINER = ("image", "work_dir", "timeout", "network_enabled")
-"""Keys of [sandbox] that describe a container, which this version does not have yet either."""
+_OF_A_CONTAINER = ("image", "work_dir", "network_enabled")
+"""Keys of [sandbox] that describe a container, and nothing else. Of Daytona's, the image has a key of its own."""
 _MAYBE_OF_A_CONTAINER = ("memory_limit", "cpu_limit")
+_ELSEWHERE = ("docker", "daytona")
 _HAS_NETWORK = "; for the network: `[sandbox] network = true` or --net"
 
 
@@ -33,23 +34,22 @@ def without_effect(settings: Settings, origins: Mapping[KeyPath, Origin]) -> lis
 def _is_for_later(settings: Settings, path: KeyPath) -> bool:
     if path[0] == "sandbox":
         described = _MAYBE_OF_A_CONTAINER if settings.sandbox.describes_container else ()
-        return path[1] in (*_OF_A_CONTAINER, *described)
+        here = settings.sandbox.chosen not in _ELSEWHERE
+        return path[1] == "timeout" or (here and path[1] in (*_OF_A_CONTAINER, *described))
+    if path[0] == "daytona":
+        return settings.sandbox.chosen != "daytona" or path[1] == "sandbox_entrypoint"
     return path[0] in _FOR_LATER and path[:2] != ("mcp", "servers")
 
 
 def container_notice(settings: Settings, origins: Mapping[KeyPath, Origin], layers: Sequence[Layer]) -> list[str]:
-    """What becomes of [sandbox] use_sandbox = true while there are no containers. Raises ConfigError where it would be
+    """What becomes of [sandbox] use_sandbox = true where something else is named, too. Raises ConfigError where it would be
     answered by no sandbox at all."""
-    if not settings.sandbox.use_sandbox:
+    asked, backend = origins.get(("sandbox", "use_sandbox")), origins.get(("sandbox", "backend"))
+    named = settings.sandbox.backend
+    if not settings.sandbox.use_sandbox or asked is None or backend is None or named in ("auto", "docker"):
         return []
-    asked, backend = origins[("sandbox", "use_sandbox")], origins.get(("sandbox", "backend"))
-    if backend is None or settings.sandbox.backend != "host":
-        return [
-            "[sandbox] use_sandbox = true asks for a Docker container, which this version does not have yet: "
-            f"tools run in the sandbox of this machine instead (backend {settings.sandbox.backend}), never unprotected"
-        ]
-    if layers.index(backend.layer) > layers.index(asked.layer):
-        return [f"[sandbox] use_sandbox = true does not hold: {backend} says host"]
+    if named != "host" or layers.index(backend.layer) > layers.index(asked.layer):
+        return [f"[sandbox] use_sandbox = true does not hold: {backend} says {named}"]
     raise ConfigError(
         f"{asked}: [sandbox] use_sandbox = true asks for a container, and {backend} says backend = host, without any sandbox",
         hint="take one of them away",
