@@ -155,7 +155,7 @@ def _short(text: str) -> str:
 
 
 def _nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
-    near = get_close_matches(word.lower(), known, 1, 0.5)
+    near = get_close_matches(word.lower(), known, 1, 0.6)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 

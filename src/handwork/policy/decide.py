@@ -56,7 +56,8 @@ def decide(
     """
     call = call or Call()
     judge = Judge(mode, contained, tuple(rules), tuple(grants), place or Place(), call.tool, call.arguments)
-    findings = [judge.judged(step) for step in all_steps(actions, real or {}, parsed=bool(rules or grants))]
+    parsed = bool(rules or grants) or mode != Mode.AUTO or not contained
+    findings = [judge.judged(step) for step in all_steps(actions, real or {}, parsed=parsed)]
     worst = strictest(findings)
     if worst.verdict is Verdict.ASK and judge.call_granted():
         return Decision(verdict=Verdict.ALLOW, why="this very call was allowed before", by="rule")
@@ -64,7 +65,7 @@ def decide(
 
 
 def all_steps(actions: Sequence[Action], real: Mapping[str, str], *, parsed: bool = True) -> list[Step]:
-    """Everything that the actions do; commands are looked into if `parsed`, as nothing else than rules speaks about their parts."""
+    """Everything that the actions do; commands are looked into if `parsed`: if anything speaks about their parts, or of them."""
     return [step for action in actions or [_UNDECLARED] for step in _steps(action, real, parsed=parsed)]
 
 
