@@ -66,6 +66,20 @@ async def test_a_folder_that_is_trusted_is_asked_about_once_and_again_when_it_ch
     assert "· x: evil --now" in seen
 
 
+async def test_a_file_that_changes_while_the_question_stands_is_not_trusted_with_the_answer(
+    folder: Path, server: StrictServer
+) -> None:
+    terminal = await Terminal.run(*RUN, "--model", "none:x", cwd=folder)
+    await terminal.expect(QUESTION)
+    (folder / "handwork.toml").write_text("[limits]\nmax_steps = 7\n")
+    terminal.type("y\n")
+    assert await terminal.end() == 2
+    shown = json.loads((await handwork("config", "show", "--json", cwd=folder)).out)
+    assert shown["tables"]["limits"]["max_steps"]["value"] is None
+    assert "handwork.toml changed since you trusted this folder" in shown["notices"][0]
+    assert server.requests == []
+
+
 async def test_not_now_uses_nothing_and_asks_again(folder: Path, server: StrictServer) -> None:
     for answer in ("n\n", "\x04"):
         code, seen = await answered(folder, "q\n" if answer == "n\n" else answer, command=(*RUN, "--model", "none:x"))

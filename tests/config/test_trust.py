@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,24 @@ def test_a_link_is_not_followed_and_that_is_told(places: Places, tmp_path: Path)
         configuration = loaded(places, **more)
         assert is_innocent(configuration)
         assert any("links are not followed" in notice for notice in configuration.settings.notices)
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder", "huge", "socket"])
+def test_what_is_no_file_of_ours_is_neither_waited_for_nor_read(places: Places, what: str) -> None:
+    file = places.workspace / "handwork.toml"
+    match what:
+        case "pipe":
+            os.mkfifo(file)
+        case "folder":
+            file.mkdir()
+        case "huge":
+            file.write_bytes(b"#" * 1_000_001)
+        case _:
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(str(file))
+    configuration = loaded(places, trusted=True)
+    assert is_innocent(configuration)
+    assert [str(file) in notice for notice in configuration.settings.notices] == [True]
 
 
 def test_a_skill_may_hold_no_way_out_and_no_flood(places: Places) -> None:
