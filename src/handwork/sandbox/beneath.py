@@ -11,7 +11,9 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_BY_PATH = getattr(os, "O_PATH", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER = _BY_PATH | getattr(os, "O_DIRECTORY", 0)
+"""Other systems lack some; they import this, and run no sandbox."""
 _LARGEST_COPY = 64 << 20
 
 
@@ -35,7 +37,7 @@ def parent_of(root: int, path: str) -> Iterator[tuple[int, str]]:
 def open_path(root: int, path: str) -> int:
     """A descriptor (O_PATH) of what stands at `path`, whatever it is."""
     with parent_of(root, path) as (folder, name):
-        return os.open(name or ".", os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        return os.open(name or ".", _BY_PATH, dir_fd=folder)
 
 
 def look(root: int, path: str) -> os.stat_result | None:
@@ -155,7 +157,7 @@ def _names(fd: int) -> list[str]:
 def _unlock(folder: int, name: str) -> None:
     # A program may have taken our rights to move its work: the user owns it, so they can be had back, by the descriptor.
     with contextlib.suppress(OSError):
-        fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        fd = os.open(name, _BY_PATH, dir_fd=folder)
         try:
             for each in (folder, fd):
                 mode = os.fstat(each).st_mode

@@ -51,7 +51,9 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 _X32 = 0x40000000
 _AF_UNIX = 1
 
-_libc = ctypes.CDLL(None, use_errno=True)
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)  # not when this is imported: other systems import it, too
 
 
 class Refused(Exception):
@@ -62,7 +64,7 @@ def version() -> int:
     """The version of Landlock's interface that this kernel has; 0 without it, or where it is switched off."""
     if sys.platform != "linux":
         return 0
-    return max(0, int(_libc.syscall(_CREATE, None, 0, _ASK_VERSION)))
+    return max(0, int(_libc().syscall(_CREATE, None, 0, _ASK_VERSION)))
 
 
 def confine(seen: list[str], used: list[str], changed: list[str], given: list[int], network: bool) -> None:
@@ -79,7 +81,7 @@ def confine(seen: list[str], used: list[str], changed: list[str], given: list[in
     tcp = 0 if network else _BIND_TCP | _CONNECT_TCP
     attributes = struct.pack("=QQQ", handled, tcp, _ABSTRACT_SOCKETS | _SIGNALS)
     size = 24 if known >= 6 else 16 if known >= 4 else 8
-    ruleset = _libc.syscall(_CREATE, attributes, size, 0)
+    ruleset = _libc().syscall(_CREATE, attributes, size, 0)
     _check(ruleset, "make rules")
     for paths, rights in ((seen, _SEEN), (used, _USED), (changed, _CHANGED)):
         for path in paths:
@@ -88,8 +90,8 @@ def confine(seen: list[str], used: list[str], changed: list[str], given: list[in
         _allow(ruleset, fd, _CHANGED & handled)
         os.close(fd)
     _drop_capabilities()
-    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "renounce privileges")
-    _check(_libc.syscall(_RESTRICT, ruleset, 0), "apply the rules")
+    _check(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "renounce privileges")
+    _check(_libc().syscall(_RESTRICT, ruleset, 0), "apply the rules")
     os.close(ruleset)
     if not network:
         _filter(program())
@@ -110,16 +112,16 @@ def _allow(ruleset: int, fd: int, rights: int) -> None:
     if not stat.S_ISDIR(os.fstat(fd).st_mode):
         rights &= _OF_FILES
     rule = struct.pack("=Qi", rights, fd)
-    _check(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0), "add a rule")
+    _check(_libc().syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0), "add a rule")
 
 
 def _drop_capabilities() -> None:
     # Root's own files are open to it without them, as an ordinary user's are; the kernel's memory and others' files are not.
     capability = 0
-    while _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
+    while _libc().prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1
     header, nothing = struct.pack("=Ii", _CAPABILITIES_VERSION, 0), bytes(24)
-    _check(_libc.capset(header, nothing), "drop capabilities")
+    _check(_libc().capset(header, nothing), "drop capabilities")
 
 
 def program() -> bytes:
@@ -142,7 +144,7 @@ def program() -> bytes:
 def _filter(code: bytes) -> None:
     kept = ctypes.create_string_buffer(code, len(code))
     words = struct.pack("@HP", len(code) // 8, ctypes.addressof(kept))  # struct sock_fprog
-    _check(_libc.prctl(_PR_SET_SECCOMP, 2, words, 0, 0), "take a filter, without which it would have network")
+    _check(_libc().prctl(_PR_SET_SECCOMP, 2, words, 0, 0), "take a filter, without which it would have network")
 
 
 def _line(operation: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
