@@ -138,7 +138,7 @@ async def test_a_person_is_asked_once_for_all_connections_to_a_place(home: Path,
         assert await here.allow("b.test") is ALLOW
         assert len(door.asked) == 1
         assert door.asked[0].why == (
-            "what runs in the sandbox wants to reach b.test:443: it is not in the allow-list (--allow-net)"
+            "a program in the sandbox wants to reach b.test:443: it is not in the allow-list (--allow-net)"
         )
         assert door.asked[0].rules == ("allow network b.test:443",)
         assert await here.allow("b.test", 80) is ALLOW

@@ -224,7 +224,7 @@ def _request(host: str, port: int, why: str) -> ApprovalRequest:
         id=id,
         call=ToolCall(id=id, function=Function(name="network", arguments=arguments)),
         actions=(_action(host, port),),
-        why=f"what runs in the sandbox wants to reach {place(host, port)}: {why}",
+        why=f"a program in the sandbox wants to reach {place(host, port)}: {why}",
         rules=(f"allow network {place(host, port)}",),
     )
 

@@ -42,8 +42,8 @@ def site(tmp_path: Path) -> Iterator[Website]:
         yield found
 
 
-async def bash(sandbox: SupervisedSandbox, command: str, **env: str) -> ExecResult:
-    return await sandbox.exec(["bash", "-c", command], env=env, timeout=60)
+async def bash(sandbox: SupervisedSandbox, command: str, timeout: float = 60) -> ExecResult:
+    return await sandbox.exec(["bash", "-c", command], timeout=timeout)
 
 
 async def test_curl_and_python_reach_what_is_listed_and_nothing_else(
@@ -166,6 +166,7 @@ async def test_node_fetches(sandbox: SupervisedSandbox, site: Website) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(320)
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
 async def test_a_browser_loads_a_page_and_not_one_of_another_host(
     sandbox: SupervisedSandbox, site: Website, net: Net
@@ -175,9 +176,9 @@ async def test_a_browser_loads_a_page_and_not_one_of_another_host(
         "--disable-background-networking --disable-component-update --disable-sync --user-data-dir=/tmp/profile "
         '--proxy-server="$http_proxy" --proxy-bypass-list="<-loopback>" --dump-dom'
     )
-    done = await bash(sandbox, f"{browser} http://one.test:{site.port}/page.html 2>/dev/null")
+    done = await bash(sandbox, f"{browser} http://one.test:{site.port}/page.html 2>/dev/null", timeout=150)
     assert b'<p id="p">ran</p>' in done.output, done
-    done = await bash(sandbox, f"{browser} http://evil.test:{site.port}/page.html 2>/dev/null")
+    done = await bash(sandbox, f"{browser} http://evil.test:{site.port}/page.html 2>/dev/null", timeout=150)
     assert b"may not be reached" in done.output, done
     assert [line for line in site.said if "page.html" in line] == ["GET /page.html HTTP/1.1"]
 
