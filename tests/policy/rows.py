@@ -63,7 +63,7 @@ PATHS = [
     Row("deny write **/.env", "auto", ":write /ws/.env.example", "allow"),
     Row("deny write *.pem", "auto", ":write /ws/a.pem", "deny"),
     Row("deny write *.pem", "auto", ":write /ws/sub/a.pem", "allow"),
-    Row("deny write ~/.ssh/**", "auto", ":write /home/u/.ssh/id", "deny"),
+    Row("deny write ~/.ssh/**", "auto", ":write /h/.ssh/id", "deny"),
     Row("deny read /etc/shadow", "auto", ":read /etc/shadow", "deny"),
     Row("deny write .github/**", "auto", ":write /ws", "ask"),  # a folder stands for all below it
     Row("deny write .github/**", "auto", ":write *", "ask"),

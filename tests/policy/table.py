@@ -9,7 +9,7 @@ from handwork.policy.decide import Call, decide
 from handwork.policy.paths import Place
 from handwork.schema import Action, ActionKind, Decision, Mode
 
-PLACE = Place("/ws", "/home/u")
+PLACE = Place("/ws", "/h")
 
 
 class Row(NamedTuple):

@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
 
-from handwork.policy.parts import Access, Part, Script
+from handwork.policy.found import Found
+from handwork.policy.parts import Part, Script
+from handwork.policy.redirections import REDIRECTION, Redirections
 from handwork.policy.word import Unreadable, Word
-from handwork.policy.words import Words
 
 _LONGEST = 1_000_000
-_MOST, _MOST_WORDS = 1_000, 5_000
-"""Commands, and words of them, that are looked at; more are not understood."""
 _REMEMBERED = 20_000
 _OPERATORS = re.compile(r";;&|;;|;&|;|&&|\|\||\|&|\||&(?!>)")
-_REDIRECTION = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||<|>")
 _GO_ON = frozenset(["if", "then", "elif", "else", "do", "while", "until", "!", "{", "time"])
 """Words behind which another command begins."""
 _CLOSE = frozenset(["fi", "done", "esac", "}"])
 _MOVE = frozenset(["cd", "pushd", "popd"])
-_STREAMS = re.compile(r"/dev/(null|zero|full|tty|std(in|out|err)|fd/\d+)")
-_SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]*)/([^/]*)")
-
-
-@dataclass(slots=True)
-class _Found:
-    parts: list[Part] = field(default_factory=list)
-    accesses: list[Access] = field(default_factory=list)
-    defined: set[str] = field(default_factory=set)
-    moved: bool = False
-    words: int = 0
-
-    def add(self, part: Part) -> None:
-        self.parts.append(part)
-        self.words += len(part.words) + len(part.assigns)
-        if len(self.parts) > _MOST or self.words > _MOST_WORDS:
-            raise Unreadable
 
 
 def parse(text: str) -> Script:
@@ -47,7 +26,7 @@ def parse(text: str) -> Script:
 
 
 def _parsed(text: str) -> Script:
-    found, whole = _Found(), len(text) <= _LONGEST
+    found, whole = Found(), len(text) <= _LONGEST
     try:
         if whole:
             _Reader(text, found).read()
@@ -59,19 +38,15 @@ def _parsed(text: str) -> Script:
 _remembered = lru_cache(maxsize=64)(_parsed)  # a call is judged several times on its way
 
 
-class _Reader(Words):
+class _Reader(Redirections):
     """Reads commands one after another, as the shell's grammar divides them; how they depend on each other does not matter."""
 
-    def __init__(self, text: str, found: _Found, depth: int = 0) -> None:
-        super().__init__(text, depth)
-        self.found = found
+    def __init__(self, text: str, found: Found, depth: int = 0) -> None:
+        super().__init__(text, found, depth)
         self._words: list[Word] = []
         self._assigns: list[Word] = []
-        self._begun = False
-        """Whether the command has a word, an assignment or a redirection."""
         self._closed = False
         """Whether a compound command has just ended: no other word may follow."""
-        self._documents: list[tuple[str, bool, bool]] = []
 
     def read(self) -> None:
         """Read the whole text."""
@@ -81,18 +56,18 @@ class _Reader(Words):
         _Reader(text, self.found, self.depth + 1).read()
 
     def commands(self, closing: str) -> None:
-        outer = self._words, self._assigns, self._begun, self._closed, len(self._documents)
+        outer = self._words, self._assigns, self.begun, self._closed, len(self.awaited)
         self._fresh()
         levels: list[str] = []
         while sign := self._next():
             if sign == ")" and not levels:
                 break
             self._token(sign, levels)
-        if sign != closing or levels or len(self._documents) != outer[4]:
+        if sign != closing or levels or len(self.awaited) != outer[4]:
             raise Unreadable
         self._end()
         self.at += len(closing)
-        self._words, self._assigns, self._begun, self._closed, _ = outer
+        self._words, self._assigns, self.begun, self._closed, _ = outer
 
     def _next(self) -> str:
         self.skip_blanks()
@@ -110,11 +85,11 @@ class _Reader(Words):
             self._close(levels, "(")
             self.at += 1
             self._closed = True
-        elif found := _REDIRECTION.match(self.text, self.at):
+        elif found := REDIRECTION.match(self.text, self.at):
             if sign in "<>" and self.peek(1) == "(" and len(found[0]) == 1:
                 self._word(levels)
             else:
-                self._redirect(found[0])
+                self.redirect(found[0])
         elif found := _OPERATORS.match(self.text, self.at):
             self._end()
             self.at = found.end()
@@ -126,7 +101,7 @@ class _Reader(Words):
     # ---- where commands end
 
     def _fresh(self) -> None:
-        self._words, self._assigns, self._begun, self._closed = [], [], False, False
+        self._words, self._assigns, self.begun, self._closed = [], [], False, False
 
     def _end(self) -> None:
         if self._words or self._assigns:
@@ -138,29 +113,12 @@ class _Reader(Words):
     def _line_end(self) -> None:
         self._end()
         self.at += 1
-        documents, self._documents = self._documents, []
-        for ending, tabs, quoted in documents:
-            self._document(ending, tabs=tabs, quoted=quoted)
-
-    def _document(self, ending: str, *, tabs: bool, quoted: bool) -> None:
-        begin, at = self.at, self.at
-        while at < len(self.text):
-            end = self.text.find("\n", at)
-            line = self.text[at : end if end >= 0 else len(self.text)]
-            if (line.lstrip("\t") if tabs else line) == ending:
-                self.at = end + 1 if end >= 0 else len(self.text)
-                if not quoted:
-                    _Reader(self.text[begin:at], self.found, self.depth + 1).scan()
-                return
-            if end < 0 or (not quoted and line.endswith("\\")):
-                break
-            at = end + 1
-        raise Unreadable
+        self.documents()
 
     def _open(self, levels: list[str]) -> None:
         if len(self._words) == 1 and not self._assigns:
             self._function(self._words.pop())
-        elif self._begun or self._closed:
+        elif self.begun or self._closed:
             raise Unreadable
         elif self.peek(1) == "(":
             self.arithmetic()
@@ -180,14 +138,14 @@ class _Reader(Words):
     def _word(self, levels: list[str]) -> None:
         word = self.word()
         if word.plain and self.peek() in ("<", ">") and (word.text.isdigit() or re.fullmatch(r"\{\w+\}", word.text)):
-            if not _REDIRECTION.match(self.text, self.at):
+            if not REDIRECTION.match(self.text, self.at):
                 raise Unreadable
             return  # the number of the redirection that follows
-        if not self._begun and word.plain and self._reserved(word.text, levels):
+        if not self.begun and word.plain and self._reserved(word.text, levels):
             return
         if self._closed:
             raise Unreadable
-        self._begun = True
+        self.begun = True
         if word.assigns and not self._words:
             self._assigns.append(word)
         else:
@@ -305,45 +263,7 @@ class _Reader(Words):
         while self._next() == "\n":
             self.at += 1
 
-    # ---- redirections
 
-    def _redirect(self, operator: str) -> None:
-        self._begun = True
-        self.at += len(operator)
-        self.skip_blanks()
-        target = self.word()
-        if operator in ("<<", "<<-"):
-            if not target.static:
-                raise Unreadable
-            self._documents.append((target.text, operator == "<<-", not target.plain))
-        elif operator not in ("<<<", ">&", "<&") or (operator[1:] == "&" and not _duplicates(target)):
-            for kind in _OPENED[operator]:
-                self._opens(kind, target)
-
-    def _opens(self, kind: Literal["read", "write"], target: Word) -> None:
-        if not target.static or not _STREAMS.fullmatch(target.text):
-            socket = _SOCKET.fullmatch(target.text)
-            word = Word(f"{socket[1]}:{socket[2]}", target.static) if socket else target
-            self.found.accesses.append(Access("network" if socket else kind, word, self.found.moved))
-            if len(self.found.accesses) > _MOST:
-                raise Unreadable
-
-
-def _duplicates(target: Word) -> bool:
-    return target.static and re.fullmatch(r"\d*-?", target.text) is not None
-
-
-_OPENED: dict[str, tuple[Literal["read", "write"], ...]] = {
-    ">": ("write",),
-    ">>": ("write",),
-    ">|": ("write",),
-    "&>": ("write",),
-    "&>>": ("write",),
-    ">&": ("write",),
-    "<>": ("read", "write"),
-    "<": ("read",),
-    "<&": ("read",),
-}
 _COMPOUND: dict[str, Callable[[_Reader, list[str]], None]] = {
     "for": _Reader._loop,
     "select": _Reader._loop,
