@@ -71,6 +71,13 @@ async def test_without_a_sandbox_it_ends_with_1_and_says_how_to_get_one(workspac
     assert found["store"]["status"] == "ok"
 
 
+async def test_that_the_sandbox_reaches_some_hosts_is_told_without_their_names(workspace: Path) -> None:
+    ended = await handwork("doctor", "--json", cwd=workspace, HANDWORK_SANDBOX_ALLOW_NET="pypi.org,*.example.com")
+    found = _by_id(ended)["sandbox.network"]
+    text = "programs in the sandbox reach what allow_net names, as configured (2), and nothing else"
+    assert (found["status"], found["text"]) == ("ok", text)
+
+
 async def test_a_broken_bwrap_is_told_with_the_cause(workspace: Path, tmp_path: Path) -> None:
     program = tmp_path / "bwrap"
     program.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")

@@ -48,6 +48,9 @@ async def sandbox(ground: Ground) -> list[Finding]:
         found.append(
             Finding("sandbox.network", _GROUP, "ok", "programs in the sandbox reach the network, as configured")
         )
+    elif listed := ground.settings.sandbox.allow_net:
+        text = f"programs in the sandbox reach what allow_net names, as configured ({len(listed)}), and nothing else"
+        found.append(Finding("sandbox.network", _GROUP, "ok", text))
     return found
 
 
