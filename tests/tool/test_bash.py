@@ -264,6 +264,23 @@ async def test_output_is_shown_while_the_command_runs(host: Place) -> None:
     assert "".join(host.shown) == "early\nlate"
 
 
+async def test_a_million_lines_are_shown_in_a_few_pieces(host: Place) -> None:
+    result = await run(host, "seq 1000000", timeout=25)
+    assert result.output.endswith("999999\n1000000\n")
+    assert len(host.shown) < 200
+    assert sum(map(len, host.shown)) < 2_000_000
+
+
+async def test_time_and_memory_of_a_command_are_in_its_details(place: Place) -> None:
+    busy = await run(place, "i=0; while ((i < 200000)); do ((i += 1)); done")
+    assert busy.details is not None
+    assert float(str(busy.details["cpu_seconds"])) > 0.05
+    assert int(str(busy.details["peak_memory"])) > 1_000_000
+    idle = await run(place, "true")
+    assert idle.details is not None
+    assert float(str(idle.details["cpu_seconds"])) < 0.05
+
+
 async def test_restart_gives_a_fresh_shell_and_ends_its_jobs(place: Place) -> None:
     await run(place, "x=old; sleep 306 &")
     result = await run(place, restart=True)

@@ -73,18 +73,15 @@ async def test_the_end_of_a_job_and_its_exit_code_are_told_once_at_the_next_call
 @pytest.mark.parametrize(
     ("command", "how"),
     [
-        ("kill -9 %1", "signal 9"),
-        ("kill %1", "signal 15"),
-        ("wait %1", "exit code"),
-        ("jobs > /dev/null", "exit code 0"),
+        ("kill -9 %1; wait %1", "signal 9"),
+        ("kill %1; wait %1", "signal 15"),
+        ("echo > go; wait %1", "exit code 0"),
     ],
 )
 async def test_how_a_job_ended_is_known_whoever_ended_it(host: Place, command: str, how: str) -> None:
     await run(host, "mkfifo go; (read x < go) &")
-    if "kill" not in command:
-        await run(host, "echo > go")
-    await run(host, f"{command}; wait")
-    assert how in str((await run(host, job="%1")).output)
+    await run(host, command)
+    assert how in (await run(host, job="%1")).output
 
 
 async def test_a_job_that_failed_within_its_call_is_told_and_one_that_went_well_is_not(host: Place) -> None:
@@ -123,12 +120,14 @@ async def test_many_commands_that_leave_jobs_still_work(host: Place) -> None:
 
 
 async def test_jobs_survive_their_shell_and_are_stopped_all_the_same(place: Place) -> None:
-    await run(place, "sleep 321 & exit 3")
-    await run(place, "true")
+    await run(place, "sleep 321 &")
+    await run(place, "exit 3")
     await run(place, "sleep 322 & true")
-    assert "sleep 322" in (await run(place, job="list")).output
-    result = await run(place, "grep -lszx '32[12]' /proc/[0-9]*/cmdline | wc -l")
-    assert result.output == "2\n"
+    listed = (await run(place, job="list")).output
+    assert "%1  running  sleep 322" in listed
+    assert "%1-old  running  sleep 321" in listed
+    assert "ended" in (await run(place, job="%1-old", stop=True)).output
+    assert (await run(place, "grep -lszx '32[12]' /proc/[0-9]*/cmdline | wc -l")).output == "1\n"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +182,7 @@ def test_the_table_of_jobs_is_read_with_pipelines_and_compound_commands() -> Non
     text = (
         "[1]   100 Running                 sleep 1\n     101                       | cat &\n"
         "[2]-  102 Exit 3                  ( for i in 1 2;\ndo\n    echo $i;\ndone )\nnoise\n"
-        "[3]+  103 Stopped                 vi\n"
+        "[3]+  103 Stopped                 vi  (wd: /tmp)\n"
     )
     entries = read_table(text.replace("noise\n", ""))
     assert [(e.number, e.pids, e.state, e.exit_code) for e in entries] == [
@@ -192,4 +191,5 @@ def test_the_table_of_jobs_is_read_with_pipelines_and_compound_commands() -> Non
         (3, (103,), "Stopped", None),
     ]
     assert entries[0].command == "sleep 1 | cat"
+    assert entries[2].command == "vi"
     assert entries[1].command.startswith("( for i in 1 2; do echo $i; done")

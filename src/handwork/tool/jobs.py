@@ -63,9 +63,12 @@ class Jobs:
         return f"t{self._terminals}"
 
     def add(self, job: Job) -> None:
-        """Take one in; what ended, is told and read makes room, and so does the one whose name it takes over."""
-        self._jobs.pop(job.name, None)
+        """Take one in; what ended and is told makes room. One that lives (of a shell that is gone) gives up its name, but not its place."""
+        former = self._jobs.pop(job.name, None)
         self._jobs[job.name] = job
+        if former and not former.ended:
+            former.name = f"{former.name}-old"
+            self.add(former)
         over = [job for job in self if job.ended and job.told]
         for old in over[:-_REMEMBERED]:
             del self._jobs[old.name]

@@ -7,7 +7,7 @@ import contextlib
 from handwork.errors import SandboxError
 from handwork.sandbox.base import Sandbox
 
-_LIMIT = 8.0
+_LIMIT = 15.0
 # Bash only, as an image may have no Python. All is stopped before it is killed, so that nothing is born meanwhile.
 _STOP = r"""
 signal=$1; shift
@@ -30,8 +30,7 @@ declare -A living
 tree "$@"; first=("${found[@]}")
 kill -"$signal" "${first[@]}"; kill -CONT "${first[@]}"
 for _ in {1..20}; do
-  living=(); tree "$@" "${first[@]}"
-  ((${#found[@]})) || exit 0
+  kill -0 "${first[@]}" || break
   sleep 0.05
 done
 for _ in {1..50}; do

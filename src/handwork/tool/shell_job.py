@@ -21,7 +21,7 @@ class ShellJob:
 
     def __init__(self, sandbox: Sandbox, bash: Bash, entry: Entry, slot: Slot | None) -> None:
         self.name, self.label = f"%{entry.number}", short_label(entry.command)
-        self.pids = entry.pids
+        self.number, self.pids = entry.number, entry.pids
         self.bash, self.slot = bash, slot
         self.told = False
         self.ended = False
@@ -51,16 +51,15 @@ class ShellJob:
             if not entry.alive:
                 self._end(entry.exit_code, entry.state.lower())
         elif not living.intersection(self.pids):
-            self._end(None, "nobody knows how")
+            self._end(None, "its exit code is not known")
 
     async def ask_how(self) -> None:
         """The shell's table forgets a job that was killed, or that the command itself has looked at; its `wait` still knows."""
         if not self.ended or self.exit_code is not None or self.bash.over:
             return
-        said = await self.bash.ask(f"\\builtin wait {self.pids[-1]}; \\builtin printf %s $?", _ASK_SECONDS)
-        code = b"".join(said.ends()).decode("ascii", "replace") if said else ""
-        if code.isdigit() and int(code) != _NOT_KNOWN:
-            status = int(code)
+        said = await self.bash.ask(f"\\builtin wait {self.pids[-1]} 2>/dev/null; \\builtin printf %s $?", _ASK_SECONDS)
+        words = b"".join(said.ends()).split() if said else []
+        if words and words[-1].isdigit() and (status := int(words[-1])) != _NOT_KNOWN:
             self._end(-(status - 128) if 128 < status <= 192 else status, "")
 
     def _end(self, code: int | None, words: str) -> None:

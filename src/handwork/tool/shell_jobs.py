@@ -62,7 +62,7 @@ class ShellJobs(Jobs):
         alive, slot = set(living), bash.slot
         for job in self:
             if isinstance(job, ShellJob) and job.bash is bash and not job.ended:
-                job.see(entries.get(int(job.name[1:])), alive)
+                job.see(entries.get(job.number), alive)
                 await job.ask_how()
         for entry in entries.values():
             known = self.get(f"%{entry.number}")

@@ -12,8 +12,8 @@ from handwork.sandbox.capture import Capture
 from handwork.tool.shell_output import End, Output
 from handwork.tool.shell_slot import Slot, may_leave_jobs
 
-_SLOTS = 16
-"""Pipes of commands that left jobs; later ones share the shell's own."""
+_SLOTS, _KEPT_SLOTS = 16, 64
+"""Pipes that are open, and with those whose output nobody has read, for commands that left jobs; later ones share the shell's own."""
 _LATE_SECONDS = 0.2
 _ENVIRONMENT = {
     "TERM": "dumb",
@@ -87,7 +87,8 @@ class Bash:
         """Hand a command over; follow it by `changed` and `settled`, and `finish` it."""
         await self._drop_closed_slots()
         self.slot = None
-        if may_leave_jobs(command) and len(self.slots) < _SLOTS:
+        open_slots = sum(not slot.output.closed for slot in self.slots)
+        if may_leave_jobs(command) and open_slots < _SLOTS and len(self.slots) < _KEPT_SLOTS:
             self.slot = await Slot.open(self._sandbox, self._woken)
         if self.slot:
             self.slots.append(self.slot)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import secrets
 
 from handwork.errors import SandboxError
 from handwork.sandbox.base import Process, Sandbox
@@ -12,10 +13,8 @@ from handwork.tool.shell_output import Output
 
 # An & that is no part of &&, >&, <&, &> or |&. In quotes it costs three milliseconds and no more.
 _BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])|\bcoproc\b")
-# The shell opens the pipe by its name, which is gone as soon as both sides have it.
-_RELAY = (
-    'umask 077; d=$(mktemp -d) || exit; mkfifo "$d/out" || exit; echo "$d/out"; exec < "$d/out"; rm -r "$d"; exec cat'
-)
+# The shell opens the pipe by its name, which nobody can guess and which is gone as soon as both sides have it.
+_RELAY = 'p=${TMPDIR:-/tmp}/.out-$1; mkfifo -m 600 "$p" || exit; echo "$p"; exec < "$p"; rm "$p"; exec cat'
 _START_SECONDS = 5.0
 
 
@@ -39,7 +38,7 @@ class Slot:
         process: Process | None = None
         try:
             async with asyncio.timeout(_START_SECONDS):
-                process = await sandbox.spawn(["sh", "-c", _RELAY])
+                process = await sandbox.spawn(["sh", "-c", _RELAY, "sh", secrets.token_hex(16)])
                 line = b""
                 while not line.endswith(b"\n"):
                     if not (chunk := await process.read()):

@@ -10,6 +10,9 @@ _MORE = re.compile(r"\s+(\d+)\s+(?:[A-Z]\w+\s.*?)?(\|.*)")
 _ALIVE = re.compile(r"Running|Stopped")
 _EXIT = re.compile(r"(?:Exit |Done\()(\d+)")
 
+_FOLDER = re.compile(r"\s*\(wd: [^\n]*\)\s*\Z")
+"""What bash adds where the job began in another folder than the shell's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -49,4 +52,4 @@ def read_table(text: str) -> list[Entry]:
 
 
 def _command(text: str) -> str:
-    return text.strip().removesuffix("&").strip()
+    return _FOLDER.sub("", text).strip().removesuffix("&").strip()
