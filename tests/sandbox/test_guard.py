@@ -131,6 +131,38 @@ async def test_what_appears_is_moved_to_the_artifacts_and_both_are_told(ground: 
     assert await ground.told() == ""
 
 
+@pytest.mark.parametrize(
+    "name", ["\u00fc" * 110 + ".code-workspace", "a\n\x1b[31m\u202e.code-workspace", "b'\\udcff'.code-workspace"]
+)
+async def test_odd_names_are_moved_and_told_in_one_line(ground: Ground, name: str) -> None:
+    sandbox = ground.open()
+    assert (await sandbox.exec(["touch", name])).exit_code == 0
+    assert "may not appear" in await ground.told()
+    (notice,) = ground.notices
+    assert notice.isprintable()
+    assert len(list(ground.aside.iterdir())) == 1
+    assert [path.name for path in ground.space.iterdir()] == [".git"]
+
+
+async def test_where_it_cannot_be_copied_it_gets_a_name_that_nobody_acts_on(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not _is_another_file_system(_MEMORY, ground.base):
+        pytest.skip("there is no second file system to write to")
+    ground.artifacts = _MEMORY / f"handwork-test-{os.getpid()}-large"
+    monkeypatch.setattr(guarding.beneath, "_LARGEST_COPY", 10)
+    try:
+        await ground.run("mkdir .vscode; echo 0123456789 > .vscode/file")
+        await ground.told()
+        (notice,) = ground.notices
+        (left,) = [path.name for path in ground.space.iterdir() if path.name != ".git"]
+        assert left.startswith("set-aside-")
+        assert f"it is called {left} there now" in notice
+    finally:
+        await ground.close()
+        shutil.rmtree(ground.artifacts, ignore_errors=True)
+
+
 async def test_what_is_made_again_is_moved_again_and_the_user_is_told_once(ground: Ground) -> None:
     for number in range(3):
         assert await ground.run(f"echo {number} > .envrc") == 0

@@ -112,9 +112,11 @@ def move_out(root: int, path: str, target: Path) -> None:
             try:
                 _copy(folder, aside, target, [_LARGEST_COPY])
                 _delete(folder, aside)
-            except OSError as error:
-                why = f"it is called {aside} there now, since it cannot be copied: {error.strerror or error}"
-                raise OSError(error.errno, why) from error
+            except (OSError, RecursionError) as error:
+                why = getattr(error, "strerror", None) or "it is too deep"
+                raise OSError(
+                    errno.EXDEV, f"it is called {aside} there now, since it cannot be copied: {why}"
+                ) from error
 
 
 def write(root: int, path: str, data: bytes, mode: int) -> None:

@@ -232,7 +232,7 @@ class Guard:
     def _move(self, path: str) -> Path:
         folder = self._artifacts / FOLDER
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        name = _shown(path).replace("/", "_").lstrip(".")[:100] or "unnamed"
+        name = _shown(path).replace("/", "_").lstrip(".").encode()[:100].decode(errors="ignore") or "unnamed"
         number = 1
         while os.path.lexists(target := folder / (name if number == 1 else f"{name}-{number}")):
             number += 1

@@ -111,8 +111,11 @@ class Keepsakes:
         if stat.S_ISREG(status.st_mode):
             return beneath.read(self._root, path, _LARGEST + 1)
         if stat.S_ISLNK(status.st_mode):
-            with beneath.parent_of(self._root, path) as (folder, name):
-                return os.readlink(os.fsencode(name), dir_fd=folder)
+            try:
+                with beneath.parent_of(self._root, path) as (folder, name):
+                    return os.readlink(os.fsencode(name), dir_fd=folder)
+            except OSError:  # it went away between two looks
+                return None
         return b"" if stat.S_ISDIR(status.st_mode) else None
 
 
