@@ -91,8 +91,9 @@ class Watch:
             job = max(trees, key=lambda job: sum(rows[pid].threads for pid in trees[job]))
             return [Verdict(job, "threads", THREADS * self.processes)]
         used = {job: _memory(job, tree) for job, tree in trees.items()}
-        if _sum(used) > self.memory:
-            used = {job: _shares(tree) for job, tree in used.items()}
+        for _ in range(2):  # twice: who ends between two reads leaves what he shared to those who are read later
+            if _sum(used) > self.memory:
+                used = {job: _shares(tree) for job, tree in used.items()}
         segments = unseen.Segments() if self._is_more_gone(_sum(used)) else None
         if segments:
             met: set[int] = set()
@@ -188,21 +189,28 @@ def _free(folders: list[str]) -> int:
 
 
 def _memory(job: Job, pids: list[int]) -> dict[int, int]:
-    """What each holds that no file has: its own pages, and those that it shares in memory; the job's peak is kept on the way."""
+    """What each holds that no file has; the job's peak is kept on the way."""
     found: dict[int, int] = {}
     for pid in pids:
         words = processes.status(pid)
-        found[pid] = words.get(b"RssAnon", words.get(b"VmRSS", 0)) + words.get(b"RssShmem", 0)
+        found[pid] = _own(words)
         job.peak = max(job.peak, words.get(b"VmHWM", 0))
     return found
+
+
+def _own(words: dict[bytes, int]) -> int:
+    """A process's own pages, and those that it shares in memory."""
+    return words.get(b"RssAnon", words.get(b"VmRSS", 0)) + words.get(b"RssShmem", 0)
 
 
 def _shares(tree: dict[int, int]) -> dict[int, int]:
     """The same with what several share divided among them: a fork of a large program takes next to nothing."""
     found: dict[int, int] = {}
-    for pid, size in tree.items():
+    for pid in tree:
         words = processes.status(pid, "smaps_rollup")
-        found[pid] = words[b"Pss_Anon"] + words.get(b"Pss_Shmem", 0) if b"Pss_Anon" in words else size
+        shares = words[b"Pss_Anon"] + words.get(b"Pss_Shmem", 0) if b"Pss_Anon" in words else None
+        # Who may not be looked into counts in full, who has just ended for nothing.
+        found[pid] = _own(processes.status(pid)) if shares is None else shares
     return found
 
 
