@@ -267,6 +267,12 @@ async def test_a_reason_takes_a_few_rows_at_most_and_acts_on_nothing() -> None:
     assert len(person.seen) < 500
 
 
+async def test_the_reason_shows_what_passes_for_another_letter_too() -> None:
+    call = ToolCall(id="1", function=Function(name="t", arguments="{}"))
+    _, person = await ask(ApprovalRequest(id="1", call=call, actions=(), why="it would run ｒｍ"), "n")
+    assert "run ⟨U+FF52⟩⟨U+FF4D⟩" in person.seen
+
+
 async def test_effects_are_said_in_words() -> None:
     call = ToolCall(id="1", function=Function(name="t", arguments="{}"))
     actions = (

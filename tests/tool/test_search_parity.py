@@ -210,6 +210,14 @@ def test_a_ripgrep_that_lies_in_the_workspace_is_not_run(tmp_path: Path, monkeyp
     assert ripgrep.find(str(workspace)) is None
     monkeypatch.setenv("PATH", str(outside))
     assert ripgrep.find(str(workspace)) == f"{outside}/rg"
+    (workspace / "bin/rg").unlink()
+    (workspace / "bin/rg").symlink_to(outside / "rg")
+    monkeypatch.setenv("PATH", f"{workspace}/bin")
+    assert ripgrep.find(str(workspace)) is None  # what it leads to may be another thing by the time it is run
+    monkeypatch.setenv("PATH", str(outside))
+    (workspace / "bin/rg").unlink()
+    (workspace / "bin/rg").write_text("#!/bin/sh\ntouch ran\n")
+    (workspace / "bin/rg").chmod(0o755)
     (outside / "rg").unlink()
     (outside / "rg").symlink_to(workspace / "bin/rg")
     assert ripgrep.find(str(workspace)) is None

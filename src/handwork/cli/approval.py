@@ -34,7 +34,8 @@ async def decide(request: ApprovalRequest, write: Write, read: Read, *, columns:
         columns: the width of the terminal; `rows` its height.
     """
     view = View(request, columns)
-    head = f"? {one_line(request.call.function.name, 80)} wants to run – {one_line(request.why, _WHY)}\n"
+    why = Suspects(request.why).marked(one_line(request.why, _WHY))
+    head = f"? {one_line(request.call.function.name, 80)} wants to run – {why}\n"
     write(head, "bold magenta")
     view.show(write, max(rows - wrapped(head, columns).count("\n") - 4, _LEAST))
     while True:
