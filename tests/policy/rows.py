@@ -166,6 +166,8 @@ NOT_ALLOWED = [
             "git log <<EOF\n$(rm x)\nEOF",
             "git() { rm x; }; git status",
             "function git { rm x; }\ngit status",
+            "git() { ls; }; git status",
+            "function ls { git status; }; ls -la",
             "alias git='rm x'\ngit status",
             "LD_PRELOAD=./x git status",
             "PATH=. git status",

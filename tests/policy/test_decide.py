@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from handwork.policy.decide import decide
+from handwork.config.policy_rules import parse_rule
+from handwork.policy.decide import Call, decide
 from handwork.schema import Action, ActionKind, Mode, Verdict
 
 
@@ -61,3 +62,19 @@ def test_the_reason_is_short_and_holds_nothing_that_acts_on_a_terminal() -> None
     assert why.isprintable()
     assert len(why) < 400
     assert "and 48 more" in why
+
+
+def test_what_was_allowed_answers_a_question_and_never_changes_a_refusal() -> None:
+    grants = [parse_rule("allow run rm -rf x"), parse_rule('allow call bash {"command":"rm -rf x"}')]
+    for rule, verdict in (("ask run rm *", Verdict.ALLOW), ("deny run rm *", Verdict.DENY)):
+        found = decide(
+            [Action(kind="execute", command="rm -rf x")],
+            mode=Mode.AUTO,
+            contained=True,
+            rules=[parse_rule(rule)],
+            grants=grants,
+            call=Call("bash", {"command": "rm -rf x"}),
+        )
+        assert found.verdict is verdict, rule
+    refused = decide([Action(kind="execute", command="rm -rf x")], mode=Mode.READ_ONLY, contained=True, grants=grants)
+    assert refused.verdict is Verdict.DENY

@@ -142,4 +142,4 @@ def _opening(access: Access, real: Mapping[str, str]) -> Deed:
     text = word.text if word.text and (word.static or word.text.startswith("~/")) else "*"
     lost = text == "*" or (access.moved and not posixpath.isabs(text))
     known = real.get(text, "") if word.static and posixpath.isabs(text) else ""
-    return Path(access.kind, real.get(text, text), sure=bool(known), lost=lost)
+    return Path(access.kind, text if lost else real.get(text, text), sure=bool(known), lost=lost)

@@ -56,7 +56,9 @@ class Path:
 
     def shown(self) -> str:
         verb = "read" if self.kind == "read" else "write to"
-        return f"{verb} {plain(self.path)}" if self.path not in ("", "*") else f"{self.kind} anywhere"
+        if self.path in ("", "*"):
+            return f"{self.kind} anywhere"
+        return f"{verb} {plain(self.path)}" + (", wherever that is then" if self.lost else "")
 
 
 @dataclass(frozen=True, slots=True)
