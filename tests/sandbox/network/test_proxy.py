@@ -424,6 +424,16 @@ async def test_of_a_name_with_public_and_other_addresses_only_the_public_ones_ar
     writer.transport.abort()
 
 
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["::1", "127.0.0.1"], ["10.0.0.1", "127.0.0.1"]])
+async def test_a_listed_name_leads_to_an_address_that_is_listed_as_well(net: Net, addresses: list[str]) -> None:
+    port = await net.server(greet)
+    net.listed = ["mine.test", f"127.0.0.1:{port}"]
+    net.names["mine.test"] = addresses
+    await net.start()
+    said = await net.say(get(f"http://mine.test:{port}/", "Connection: close"))
+    assert said.endswith(b"hello\n")
+
+
 async def test_localhost_means_this_machine_where_it_is_listed(net: Net) -> None:
     port = await net.server(greet)
     net.listed = [f"localhost:{port}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-MACHINE = "this machine itself"
+_MACHINE = "this machine itself"
 _PRIVATE = "a private network"
 _LINK = "the local link, where clouds hand out their keys"
 _SPECIAL = "a range for special use"
@@ -13,8 +13,8 @@ _SPECIAL = "a range for special use"
 _FOUR = tuple(
     (IPv4Network(network), what)
     for network, what in (
-        ("0.0.0.0/8", MACHINE),
-        ("127.0.0.0/8", MACHINE),
+        ("0.0.0.0/8", _MACHINE),
+        ("127.0.0.0/8", _MACHINE),
         ("10.0.0.0/8", _PRIVATE),
         ("172.16.0.0/12", _PRIVATE),
         ("192.168.0.0/16", _PRIVATE),
@@ -37,8 +37,8 @@ _GLOBAL_SIX = IPv6Network("2000::/3")
 _SIX = tuple(
     (IPv6Network(network), what)
     for network, what in (
-        ("::/128", MACHINE),
-        ("::1/128", MACHINE),
+        ("::/128", _MACHINE),
+        ("::1/128", _MACHINE),
         ("fc00::/7", _PRIVATE),
         ("fec0::/10", _PRIVATE),
         ("fe80::/10", _LINK),

@@ -12,7 +12,7 @@ from handwork.config.allow_list import is_address, place
 from handwork.config.host_names import normal_host
 from handwork.config.user_proxy import proxy_for
 from handwork.errors import ConfigError
-from handwork.sandbox.network.addresses import MACHINE, unusual
+from handwork.sandbox.network.addresses import unusual
 from handwork.sandbox.network.gate import Gate
 from handwork.sandbox.network.messages import Request, read_response
 from handwork.sandbox.network.refusal import Refusal
@@ -73,9 +73,15 @@ class Ways:
 
     async def _allowed(self, host: str, port: int, found: Sequence[str]) -> Sequence[str]:
         # Whoever owns a name says where it leads: an address that is not public must be allowed by itself.
-        address = normal_host(found[0])
-        await self._gate.check(address, port, f"{host} leads to {address}, which is {unusual(address) or MACHINE}")
-        return [address]
+        first, *more = sorted(map(normal_host, found), key=lambda address: ":" in address)
+        for address in (first, *more[:1]):
+            try:
+                await self._gate.check(address, port, f"{host} leads to {address}, which is {unusual(address)}")
+            except Refusal as refusal:
+                refused = refusal
+            else:
+                return [address]
+        raise refused
 
 
 class _UserProxy:
