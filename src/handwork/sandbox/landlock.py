@@ -136,7 +136,7 @@ class LandlockSandbox(GuardedSandbox):
 def weaker(version: int, network: bool) -> str:
     """What this sandbox does not do that bwrap does, given the kernel's version of Landlock."""
     lacks = [
-        "programs see the list of all processes, with their command lines, and the names of your keys",
+        "programs see the list of all processes, with their command lines, the names of your keys, and the network's interfaces",
         "they reach sockets by their paths (D-Bus, Docker, ssh-agent), and so what listens there",
         "they can change modes, owners and times of files of yours outside",
         "protected files in the workspace are put back after a call, not held",

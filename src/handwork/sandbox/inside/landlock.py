@@ -47,9 +47,10 @@ _CHANGED = (
 
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06  # BPF: ld [k] · jeq #k, jt, jf · ret #k
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 32
 _X32 = 0x40000000
 _AF_UNIX = 1
+_ROUTES = 0
 
 
 def _libc() -> ctypes.CDLL:
@@ -125,7 +126,10 @@ def _drop_capabilities() -> None:
 
 
 def program() -> bytes:
-    """A filter of system calls: sockets of the family AF_UNIX alone, by every architecture's numbers."""
+    """A filter of system calls: sockets of the family AF_UNIX, and AF_NETLINK for routes, by every architecture's numbers.
+
+    Libraries end the program (libzmq, and with it the Python kernel) when they may not even ask for the interfaces.
+    """
     no_family = _line(_RETURN, _ERROR | errno.EAFNOSUPPORT)
     code = [_line(_LOAD, _ARCHITECTURE)]
     for index, architecture in enumerate(calls.ARCHITECTURES):
@@ -136,7 +140,8 @@ def program() -> bytes:
             block += [_line(_EQUAL, whole, 0, 1), no_family]  # its arguments lie in memory, where no filter sees them
         block += [_line(_EQUAL, number, len(numbers) - at) for at, number in enumerate(numbers)]
         block += [_line(_RETURN, _ALLOW), _line(_LOAD, _FIRST_ARGUMENT)]
-        block += [_line(_EQUAL, _AF_UNIX, 0, 1), _line(_RETURN, _ALLOW), no_family]
+        block += [_line(_EQUAL, _AF_UNIX, 0, 1), _line(_RETURN, _ALLOW), _line(_EQUAL, calls.NETLINK, 1, 0), no_family]
+        block += [_line(_LOAD, _THIRD_ARGUMENT), _line(_EQUAL, _ROUTES, 0, 1), _line(_RETURN, _ALLOW), no_family]
         code += [_line(_EQUAL, architecture, 0, len(block)), *block]
     return b"".join([*code, _line(_RETURN, _ERROR | errno.EPERM)])
 
