@@ -5,6 +5,7 @@ import pytest
 from handwork.config.policy_rules import parse_rule
 from handwork.policy.decide import Call, decide
 from handwork.schema import Action, ActionKind, Mode, Verdict
+from handwork.tool.bash import Bash
 
 
 def do(kind: ActionKind, resource: str = "/x") -> Action:
@@ -78,3 +79,22 @@ def test_what_was_allowed_answers_a_question_and_never_changes_a_refusal() -> No
         assert found.verdict is verdict, rule
     refused = decide([Action(kind="execute", command="rm -rf x")], mode=Mode.READ_ONLY, contained=True, grants=grants)
     assert refused.verdict is Verdict.DENY
+
+
+@pytest.mark.parametrize(
+    ("rule", "mode", "typed", "verdict"),
+    [
+        ("deny run rm -rf *", Mode.AUTO, "rm -rf /\\n", Verdict.DENY),
+        ("deny run rm -rf *", Mode.AUTO, "ls\\nrm -rf /\\n", Verdict.DENY),
+        ("deny run rm -rf *", Mode.AUTO, "y\\n", Verdict.ALLOW),
+        ("deny run rm -rf *", Mode.AUTO, "'", Verdict.ASK),
+        ("allow run ls *", Mode.ASK, "ls\\n", Verdict.ASK),  # who knows what reads it
+        ("allow tool bash", Mode.ASK, "ls\\n", Verdict.ALLOW),
+    ],
+)
+def test_what_is_typed_into_a_terminal_is_looked_into_and_allowed_by_no_rule_about_commands(
+    rule: str, mode: Mode, typed: str, verdict: Verdict
+) -> None:
+    actions = Bash().actions({"job": "t1", "input": typed})
+    found = decide(actions, mode=mode, contained=True, rules=[parse_rule(rule)], call=Call("bash"))
+    assert found.verdict is verdict, found.why

@@ -80,7 +80,10 @@ def _steps(action: Action, real: Mapping[str, str], *, parsed: bool) -> Sequence
     if kind == "network":
         return [Step(Host(resource))]
     if kind == "execute" and action.command and parsed:
-        return steps(action.command, real) or [Step(Other("run a program"))]
+        found = steps(action.command, real)
+        if resource not in ("", "*"):  # typed into a program: no rule that allows commands names it
+            return [Step(Other(f"type into {resource}: {action.command}"), ((-1, found),))]
+        return found or [Step(Other("run a program"))]
     words = "run a program" if kind == "execute" and resource in ("", "*") else f"{_verb(kind)} {resource}"
     return [Step(Other(words))]
 

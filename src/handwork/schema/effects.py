@@ -20,7 +20,7 @@ class Action:
 
     `resource` is a path, an address or a name; `*` is shared with every resource, a folder with all below it.
     `repeatable` says that doing it twice is the same as doing it once. `command` is the text of a shell command that an
-    `execute` runs, whole: policy reads its parts.
+    `execute` runs, whole: policy reads its parts. With a resource of its own it is what is typed into a program of that name.
     """
 
     kind: ActionKind

@@ -15,7 +15,7 @@ from handwork.tool.jobs import Job
 from handwork.tool.shell import Shell
 from handwork.tool.spent import as_details, used_since
 from handwork.tool.terminal_job import TerminalJob
-from handwork.tool.terminal_keys import typed
+from handwork.tool.terminal_keys import typed, typed_lines
 
 TIMEOUT = 120
 """Seconds that a command may take unless it says otherwise."""
@@ -76,7 +76,11 @@ class Bash(Tool):
     def actions(self, arguments: Mapping[str, JSON]) -> Sequence[Action]:
         if arguments.get("job") is not None and not arguments.get("input") and not arguments.get("stop"):
             return [Action(kind="read", resource="*", repeatable=True)]
-        return [Action(kind="execute", resource="*", command=str(arguments.get("command") or ""))]
+        run = Action(kind="execute", resource="*", command=scrub(str(arguments.get("command") or "")))
+        if not arguments.get("input"):
+            return [run]
+        into, keys = f"terminal {arguments.get('job')}", str(arguments["input"])
+        return [run, Action(kind="execute", resource=into, command=typed_lines(keys))]
 
     async def execute(
         self,
