@@ -65,7 +65,13 @@ def open_sandbox(
         return open_docker(settings, workspace=real, artifacts=kept, notify=notify, hide=hide, environ=known)
     if settings.chosen == "daytona":
         return open_daytona(
-            settings, daytona or DaytonaSettings(), workspace=real, artifacts=kept, notify=notify, environ=known
+            settings,
+            daytona or DaytonaSettings(),
+            workspace=real,
+            artifacts=kept,
+            notify=notify,
+            hide=hide,
+            environ=known,
         )
 
     def weaker() -> LandlockSandbox:

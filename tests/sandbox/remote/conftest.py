@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from handwork.sandbox.limits import Limits
 from handwork.sandbox.remote.daytona import DaytonaSandbox
 from handwork.sandbox.remote.docker import DockerSandbox
 from handwork.sandbox.remote.sandbox import RelayedSandbox
+from tests.support import real_engine
 from tests.support.daytona_server import KEY, DaytonaServer
 from tests.support.engine_server import IMAGE, EngineServer
 
@@ -34,7 +36,9 @@ class Opener:
         self.base, self.engine, self.server, self.notices = base, engine, daytona, list[tuple[str, str]]()
         self.opened: list[RelayedSandbox] = []
 
-    def docker(self, *, hide: tuple[Path, ...] = (), **settings: Any) -> RelayedSandbox:
+    def docker(
+        self, *, hide: tuple[Path, ...] = (), environ: Mapping[str, str] | None = None, **settings: Any
+    ) -> RelayedSandbox:
         place = self.base / f"place{len(self.opened)}"
         # The workspace has the same name inside, so that the tests of every backend hold here as they are.
         words = {"image": IMAGE, "work_dir": str(place / "workspace"), **settings}
@@ -44,17 +48,24 @@ class Opener:
             place / "artifacts",
             lambda level, text: self.notices.append((level, text)),
             limits=LIMITS,
-            environ=self.engine.environ,
+            environ=self.engine.environ if environ is None else environ,
             hide=hide,
         )
         self.opened.append(sandbox)
         return sandbox
 
     def daytona(
-        self, *, key: str = KEY, table: Mapping[str, Any] = MappingProxyType({}), **settings: Any
+        self,
+        *,
+        hide: tuple[Path, ...] = (),
+        carry: bool = False,
+        key: str = KEY,
+        table: Mapping[str, Any] = MappingProxyType({}),
+        **settings: Any,
     ) -> RelayedSandbox:
         place = self.base / f"place{len(self.opened)}"
-        self.server.shared.append(place / "workspace")
+        if not carry:  # the same folder there as here, so that the tests of every backend hold as they are
+            self.server.shared.append(place / "workspace")
         words = {"work_dir": str(place / "workspace"), **settings}
         sandbox = DaytonaSandbox(
             SandboxSettings(backend="daytona", **words),
@@ -64,6 +75,8 @@ class Opener:
             lambda level, text: self.notices.append((level, text)),
             limits=LIMITS,
             environ={},
+            hide=hide,
+            carry=carry,
         )
         self.opened.append(sandbox)
         return sandbox
@@ -89,7 +102,18 @@ def docker(opener: Opener) -> RelayedSandbox:
     return opener.docker()
 
 
-@pytest.fixture(params=["docker", "daytona"])
+@pytest.fixture(scope="session")
+def image() -> Iterator[str]:
+    """An image in the real engine."""
+    with real_engine.with_image() as name:
+        yield name
+
+
+@pytest.fixture(params=["docker", "daytona", pytest.param("engine", marks=pytest.mark.slow)])
 def sandbox(request: pytest.FixtureRequest, opener: Opener) -> RelayedSandbox:
+    if request.param == "engine":
+        if why := real_engine.why_none():
+            pytest.skip(why)
+        return opener.docker(image=request.getfixturevalue("image"), environ=os.environ)
     open_it: Callable[[], RelayedSandbox] = getattr(opener, request.param)
     return open_it()

@@ -10,7 +10,7 @@ import os
 import shlex
 import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,11 @@ from handwork.config import DaytonaSettings, SandboxSettings
 from handwork.config.extras import missing_extra
 from handwork.config.sizes import bytes_of
 from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.sandbox.connection import Connection
+from handwork.sandbox.guard import Guard
 from handwork.sandbox.limits import Limits
 from handwork.sandbox.remote.boot import Boot
+from handwork.sandbox.remote.carried import Carried
 from handwork.sandbox.remote.engine import CREATED, SESSION
 from handwork.sandbox.remote.sandbox import Place, RelayedSandbox
 from handwork.sandbox.remote.stream import Stream
@@ -44,21 +47,30 @@ class DaytonaSandbox(RelayedSandbox):
     name = "daytona"
     text = True
     home = ""
+    start_limit = 300.0
+    """The workspace is sent meanwhile."""
     silence = _SILENCE
 
     def __init__(
         self, settings: SandboxSettings, daytona: DaytonaSettings, workspace: Path, artifacts: Path, notify: Notify, *,
-        limits: Limits, environ: Mapping[str, str],
+        limits: Limits, environ: Mapping[str, str], hide: Sequence[Path] = (), carry: bool = True,
     ) -> None:  # fmt: skip
+        """`carry`: whether the workspace is sent there and brought back; else files are there alone."""
         super().__init__(
             workspace, artifacts, notify, inside=settings.work_dir.rstrip("/"), base=BASE,
             where=f"the image {daytona.sandbox_image_name} at Daytona", limits=limits,
         )  # fmt: skip
         self._settings, self._daytona, self._environ = settings, daytona, environ
+        self._hide = tuple(hide)
+        self._carry, self._unsent = carry, ""
+        self._carried: Carried | None = None
         self._key = daytona.daytona_api_key or environ.get("DAYTONA_API_KEY", "")
 
     async def _open(self, boot: Boot) -> Place:
-        machine = _Machine(self._client(), f"handwork-{os.urandom(6).hex()}", keep=self._daytona.keep, said=self._said)
+        client = self._client()
+        if self._carry:
+            self._take_up()
+        machine = _Machine(client, f"handwork-{os.urandom(6).hex()}", keep=self._daytona.keep, said=self._said)
         try:
             self._notify("info", f"Making a machine at Daytona from the image {self._daytona.sandbox_image_name}")
             await machine.create(self._wishes())
@@ -70,6 +82,59 @@ class DaytonaSandbox(RelayedSandbox):
                     f"Daytona gives no sandbox: {self._said(error)}", hint=self._remedy(error)
                 ) from None
             raise
+
+    # ---- the workspace
+
+    async def _connected(self, connection: Connection) -> None:
+        await super()._connected(connection)
+        if self._carried is not None:
+            try:
+                await self._carried.send(self)
+            except SandboxError as error:
+                self._unsent = error.what
+                raise
+
+    async def after_call(self) -> Sequence[str]:
+        told = await super().after_call()
+        return [*told, *await self._bring_back()]
+
+    async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
+        """The session's artifacts are read where they are: here."""
+        name = path.removeprefix(f"{self.artifacts}/")
+        if name != path and "/" not in name and (data := _part(self._artifacts / name, offset, limit)) is not None:
+            return data
+        return await super().read(path, offset=offset, limit=limit)
+
+    async def _close(self) -> None:
+        for sentence in await self._bring_back():
+            self._notify("warning", sentence)
+        await super()._close()
+        self._put_down()
+
+    async def _bring_back(self) -> list[str]:
+        alive = self._connection is not None and self._connection.alive
+        if self._carried is None or not alive:
+            return []
+        try:
+            return await self._carried.bring_back(self)
+        except SandboxError as error:
+            return [f"What was changed in the sandbox could not be brought to the user's folder: {error.what}"]
+
+    def _take_up(self) -> None:
+        self._put_down()
+        guard = Guard(self._workspace, self._artifacts, self._notify, writable=self._settings.writable, holds=False)
+        self._carried = Carried(self._workspace, guard, self._hide)
+        self._carried.check()
+
+    def _let_be(self) -> None:
+        self._put_down()
+
+    def _put_down(self) -> None:
+        if self._carried is not None:
+            carried, self._carried = self._carried, None
+            carried.close()
+
+    # ---- the machine
 
     def _client(self) -> Any:
         try:
@@ -113,6 +178,8 @@ class DaytonaSandbox(RelayedSandbox):
         )
 
     def _explain(self, errors: str) -> SandboxError:
+        if self._unsent:
+            return SandboxUnavailable(self._unsent, hint="try again, or work in a smaller folder")
         # What the shell there says as it leaves is no reason.
         return super()._explain("\n".join(line for line in errors.splitlines() if line.strip() not in ("", "exit")))
 
@@ -136,6 +203,15 @@ def _failures() -> tuple[type[Exception], ...]:
     from daytona import DaytonaError
 
     return DaytonaError, ClientError, OSError
+
+
+def _part(file: Path, offset: int, limit: int | None) -> bytes | None:
+    """What a file of ours holds there; None if there is none."""
+    try:
+        data = file.read_bytes()
+    except OSError:
+        return None
+    return data[offset : None if limit is None else offset + limit]
 
 
 class _Machine:

@@ -49,12 +49,12 @@ def open_docker(
 
 def open_daytona(
     settings: SandboxSettings, daytona: DaytonaSettings, *, workspace: Path, artifacts: Path, notify: Notify,
-    environ: Mapping[str, str],
+    hide: Sequence[Path], environ: Mapping[str, str],
 ) -> DaytonaSandbox:  # fmt: skip
     """A sandbox at Daytona. Raises ConfigError for a work_dir that cannot be one."""
     check_work_dir(settings.work_dir)
     return DaytonaSandbox(
-        settings, daytona, workspace, artifacts, notify, limits=container_limits(settings), environ=environ
+        settings, daytona, workspace, artifacts, notify, limits=container_limits(settings), environ=environ, hide=hide
     )
 
 

@@ -1,0 +1,47 @@
+"""A Docker engine of this machine, where one runs, with an image made of this machine's own programs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from functools import cache
+
+import docker
+from docker.errors import DockerException
+
+from tests.support import image
+
+NAME = "handwork-test"
+
+
+@cache
+def why_none() -> str:
+    """Why nothing can be tried with a real engine; '' if it can."""
+    if not image.can_be_made():
+        return "an image is made of Debian's own python3, which is not here"
+    try:
+        with contextlib.closing(docker.from_env(timeout=5)) as client:
+            client.ping()
+    except (DockerException, OSError):
+        return "no Docker engine runs here (DOCKER_HOST names another place)"
+    return ""
+
+
+@contextlib.contextmanager
+def with_image(python: bool = True) -> Iterator[str]:
+    """An image, as long as the block runs; its name."""
+    tag = f"{'python' if python else 'bare'}-{os.getpid()}"
+    with contextlib.closing(docker.from_env()) as client:
+        client.api.import_image_from_data(image.image(python), repository=NAME, tag=tag)
+        try:
+            yield f"{NAME}:{tag}"
+        finally:
+            client.images.remove(f"{NAME}:{tag}", force=True)
+
+
+def containers(session: str = "") -> list[str]:
+    """The names of our containers that exist."""
+    with contextlib.closing(docker.from_env()) as client:
+        found = client.containers.list(all=True, filters={"label": "handwork.session"}, ignore_removed=True)
+        return [str(each.name) for each in found]
