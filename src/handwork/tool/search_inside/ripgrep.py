@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 
 from .query import Query
@@ -17,11 +15,12 @@ _ANY_OTHER = r"(?-u:[\x80-\xff])"
 
 def find(workspace: str) -> str | None:
     """The program, if one is installed; never one that lies in the workspace, which is not ours to run."""
-    places = [place for place in os.environ.get("PATH", "").split(os.pathsep) if place.startswith("/")]
-    program = shutil.which("rg", path=os.pathsep.join(places))
-    if program is None or _below(os.path.realpath(program), workspace) or _below(program, workspace):
-        return None
-    return program
+    for place in os.environ.get("PATH", "").split(os.pathsep):
+        program = f"{place}/rg"
+        if place.startswith("/") and os.access(program, os.X_OK):
+            real = os.path.realpath(program)
+            return None if _below(real, workspace) or _below(program, workspace) else program
+    return None
 
 
 def _below(path: str, folder: str) -> bool:
@@ -63,6 +62,8 @@ class Sieve:
         return files if kept is None else [file for file in files if os.fsencode(file) in kept]
 
     def _kept(self, files: list[str]) -> set[bytes] | None:
+        import subprocess  # costs as much time as a small search
+
         names = [file if file[:1] != "-" else f"./{file}" for file in files]
         try:
             done = subprocess.run(
