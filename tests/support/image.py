@@ -12,7 +12,7 @@ from pathlib import Path
 
 PROGRAMS = (
     "bash sh cat ls sleep head tail tr wc grep env true false touch rm mkdir ln mv cp chmod id ps tty printf yes seq dd setsid "
-    "kill stat find sort mount pwd echo test cut uname"
+    "kill stat find sort mount pwd echo test cut uname mkfifo"
 )
 _ACCOUNTS = {"etc/passwd": "root:x:0:0:root:/root:/bin/bash\n", "etc/group": "root:x:0:\n"}
 

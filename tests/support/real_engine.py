@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import docker
 from docker.errors import DockerException
@@ -40,8 +41,11 @@ def with_image(python: bool = True) -> Iterator[str]:
             client.images.remove(f"{NAME}:{tag}", force=True)
 
 
-def containers(session: str = "") -> list[str]:
-    """The names of our containers that exist."""
+def containers(below: Path) -> list[str]:
+    """The names of the containers that exist and see a folder below this one."""
     with contextlib.closing(docker.from_env()) as client:
         found = client.containers.list(all=True, filters={"label": "handwork.session"}, ignore_removed=True)
-        return [str(each.name) for each in found]
+        sources = {
+            str(each.name): [mount["Source"] for mount in each.attrs["Mounts"] if mount.get("Source")] for each in found
+        }
+    return [name for name, seen in sources.items() if any(Path(source).is_relative_to(below) for source in seen)]
