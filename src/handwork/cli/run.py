@@ -22,7 +22,7 @@ from handwork.cli.place import place
 from handwork.cli.render import Renderer
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.stdin import PATIENCE, NothingCame
-from handwork.cli.trust.question import ask_about
+from handwork.cli.trust.glance import carries_something
 from handwork.cli.workspace import make_folder
 from handwork.config import Settings
 from handwork.errors import ConfigError, NoModelError
@@ -47,7 +47,10 @@ def run_task(options: RunOptions) -> int:
         raise ConfigError(
             "--session and --continue exclude each other: the first names a session, the second takes the last"
         )
-    options = replace(options, trusted=ask_about(options.workspace, options.config))
+    if carries_something(options.workspace):
+        from handwork.cli.trust.question import ask_about  # most folders carry nothing
+
+        options = replace(options, trusted=ask_about(options.workspace, options.config))
     settings = options.settings()
     images = options.images()
     try:

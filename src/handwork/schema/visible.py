@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 
 _TAGS = "\U000e0000-\U000e007f"
@@ -36,20 +36,19 @@ _FLAGS = tuple(
 """What follows the black flag in those of England, Scotland and Wales: the only flags that are written with tags."""
 
 _HAN = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_JOINING = re.compile(
-    "[\u0590-\u109f\u1200-\u1aff\u1b00-\u1cff\ua800-\uabff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00011fff\U0001e800-\U0001efff]"
-)
-_EMOJI = re.compile("[\u2100-\u32ff\U0001f000-\U0001faff]")
-_SHOWN_TWO_WAYS = re.compile("[#*0-9\u00a9\u00ae\u203c\u2049\u2100-\u32ff\U0001f000-\U0001faff]")
-_WITHOUT_SPACES = re.compile(
-    f"[\u0e00-\u0fff\u1000-\u109f\u1700-\u17ff\u1950-\u1aaf\u1b00-\u1cff\ua980-\uaaff{_HAN}\uac00-\ud7ff]"
-)
-_VARIED = re.compile(
-    f"[0\u2200-\u22ff\u2a00-\u2aff\u1000-\u109f\uaa60-\uaa7f\ua840-\ua877\uff01-\uff60{_HAN}\U00010ac0-\U00010aff\U00013000-\U0001342f]"
-)
-_MONGOLIAN = re.compile("[\u1800-\u18af\U00011660-\U0001167f]")
-_JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
-_HAN_LETTER = re.compile(f"[{_HAN}]")
+_JOINING = "\u0590-\u109f\u1200-\u1aff\u1b00-\u1cff\ua800-\uabff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00011fff\U0001e800-\U0001efff"
+_EMOJI = "\u2100-\u32ff\U0001f000-\U0001faff"
+_SHOWN_TWO_WAYS = "#*0-9\u00a9\u00ae\u203c\u2049\u2100-\u32ff\U0001f000-\U0001faff"
+_WITHOUT_SPACES = f"\u0e00-\u0fff\u1000-\u109f\u1700-\u17ff\u1950-\u1aaf\u1b00-\u1cff\ua980-\uaaff{_HAN}\uac00-\ud7ff"
+_VARIED = f"0\u2200-\u22ff\u2a00-\u2aff\u1000-\u109f\uaa60-\uaa7f\ua840-\ua877\uff01-\uff60{_HAN}\U00010ac0-\U00010aff\U00013000-\U0001342f"
+_MONGOLIAN = "\u1800-\u18af\U00011660-\U0001167f"
+_JAMO = "\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff"
+
+
+@cache
+def _among(characters: str) -> re.Pattern[str]:
+    """One of these characters. Compiling the larger ranges takes longer than a start should, and most texts need none."""
+    return re.compile(f"[{characters}]")
 
 
 def without_hidden(text: str) -> str:
@@ -166,22 +165,22 @@ def _belongs(char: str, before: str, behind: str) -> bool:
     """Whether an honest text has this character between those two."""
     match char:
         case "\u200c" | "\u200d":
-            joins = _JOINING.match(before) or _JOINING.match(behind)
-            return bool(joins or (char == "\u200d" and _EMOJI.match(before) and _EMOJI.match(behind)))
+            joins = _among(_JOINING).match(before) or _among(_JOINING).match(behind)
+            return bool(joins or (char == "\u200d" and _among(_EMOJI).match(before) and _among(_EMOJI).match(behind)))
         case "\u200b":
-            return bool(_WITHOUT_SPACES.match(before) or _WITHOUT_SPACES.match(behind))
+            return bool(_among(_WITHOUT_SPACES).match(before) or _among(_WITHOUT_SPACES).match(behind))
         case "\ufeff":
             return before in ("", "\n")
         case "\u00ad" | "\u034f":
-            return before.isalpha() or bool(_JOINING.match(before))
+            return before.isalpha() or bool(_among(_JOINING).match(before))
         case "\ufe0e" | "\ufe0f":
-            return bool(_SHOWN_TWO_WAYS.match(before))
+            return bool(_among(_SHOWN_TWO_WAYS).match(before))
         case "\u115f" | "\u1160":
-            return bool(_JAMO.match(before) or _JAMO.match(behind))
+            return bool(_among(_JAMO).match(before) or _among(_JAMO).match(behind))
     if "\ufe00" <= char <= "\ufe0d":
-        return bool(_VARIED.match(before))
+        return bool(_among(_VARIED).match(before))
     if "\u180b" <= char <= "\u180f":
-        return bool(_MONGOLIAN.match(before))
+        return bool(_among(_MONGOLIAN).match(before))
     if char >= "\U000e0100":
-        return bool(_HAN_LETTER.match(before))
+        return bool(_among(_HAN).match(before))
     return True

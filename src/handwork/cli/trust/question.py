@@ -10,7 +10,6 @@ from pathlib import Path
 from handwork.cli.clean import show_exactly
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.setup.talk import Left, Talk
-from handwork.cli.trust.glance import carries_something
 from handwork.cli.trust.words import Meaning, meanings
 from handwork.cli.workspace import real_folder
 from handwork.config.carried import CONFIGS, Carried, carried_by
@@ -32,7 +31,7 @@ def ask_about(workspace: Path | None, config: Path | None = None) -> bool | None
     Returns False if it is not to be trusted this time; None leaves it to the record of answers, in which a lasting one now
     stands. Nobody at a terminal: None, at once.
     """
-    if not carries_something(workspace) or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return None
     home = Home.from_environ(os.environ)
     carried = carried_by(real_folder(workspace), TABLES)
