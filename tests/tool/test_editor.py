@@ -232,6 +232,7 @@ async def test_other_case_and_copied_line_numbers_are_recognised(host: Place) ->
         ({"old_str": "a", "new_str": "a"}, "are the same"),
         ({"old_str": "a", "edits": [{"old_str": "a", "new_str": "b"}]}, "not both"),
         ({"edits": []}, "`edits` is empty"),
+        ({"edits": [{"old_str": "a", "new_str": 5}]}, "must be a list of objects"),
     ],
 )
 async def test_a_senseless_replacement_is_a_clear_error(host: Place, arguments: dict[str, Any], part: str) -> None:

@@ -18,7 +18,7 @@ from handwork.tool.editor_path import check_path, in_words, led, look, refuse_sp
 from handwork.tool.editor_plan import PLANS, Job
 from handwork.tool.editor_view import view_directory, view_file
 
-_PREVIEW_SECONDS = 5.0
+_PREVIEW_SECONDS = 3.0
 _COMMANDS = ("view", *PLANS)
 _REVIEW = "Review the changes and make sure they are as expected (right place, indentation, no duplicates). Edit again if needed."
 

@@ -79,7 +79,8 @@ async def _str_replace(job: Job) -> Planned:
     if edits is None or (edits == [] and old):  # some models fill in every parameter, with nothing
         edits = [{"old_str": job.need("old_str", "str_replace"), "new_str": job.arguments.get("new_str")}]
     if not isinstance(edits, list) or not all(
-        isinstance(one, dict) and isinstance(one.get("old_str"), str) for one in edits
+        isinstance(one, dict) and isinstance(one.get("old_str"), str) and isinstance(one.get("new_str") or "", str)
+        for one in edits
     ):
         raise ToolError("`edits` must be a list of objects {old_str, new_str}.")
     if not edits:
@@ -91,7 +92,7 @@ async def _str_replace(job: Job) -> Planned:
 
 async def _insert(job: Job) -> Planned:
     line = job.need("insert_line", "insert")
-    if not isinstance(line, int):
+    if not isinstance(line, int) or isinstance(line, bool):
         raise ToolError(f"Invalid `insert_line` {line!r}: it must be a whole number.")
     new = job.need("new_str", "insert")
     entry, before = await _open(job)
