@@ -205,7 +205,7 @@ async def test_a_value_that_draws_itself_is_an_image_with_its_text(host: Place) 
 async def test_what_threads_print_between_two_calls_is_told_with_the_next(host: Place) -> None:
     code = (
         "import threading, pathlib, time\ndef late():\n    while not pathlib.Path('go').exists(): time.sleep(0.01)\n"
-        "    print('late'); pathlib.Path('said').touch()\nthreading.Thread(target=late).start()"
+        "    print('late', flush=True); pathlib.Path('said').touch()\nthreading.Thread(target=late).start()"
     )
     assert (await run(host, code)).output == ""
     (host.workspace / "go").touch()

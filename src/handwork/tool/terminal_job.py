@@ -20,8 +20,9 @@ from handwork.tool.terminal_wait import waits_for_input
 Rest = Literal["ended", "waits", "quiet", "busy"]
 """How a program came to rest: it ended; waits for input; has been silent; or did none of it in the time that was given."""
 _CHUNK = 16_384
-_SLOWER = 4
-"""A program that floods its terminal is slowed down: we rest so many times as long as drawing took."""
+_FLOOD, _SLOWER = 1000, 4
+"""A program that fills its terminal faster than it is read (by so many bytes at once) is slowed down: we rest so many times as
+long as drawing took."""
 _FIRST_LOOK, _LATEST_LOOK = 0.1, 1.0
 """Seconds of silence before the first look at whether it waits, and between two later ones at most."""
 _QUIET = 3.0
@@ -146,7 +147,7 @@ class TerminalJob:
                     self._heard = time.monotonic()
                     self._woken.set()
                     await self._answer()
-                    await asyncio.sleep(_SLOWER * (self._heard - began) if len(chunk) > _CHUNK // 4 else 0)
+                    await asyncio.sleep(_SLOWER * (self._heard - began) if len(chunk) > _FLOOD else 0)
                 await self.process.wait()
         finally:
             self._over = True
