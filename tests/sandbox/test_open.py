@@ -13,8 +13,10 @@ import pytest
 from handwork.config import SandboxSettings
 from handwork.errors import ConfigError, SandboxError, SandboxUnavailable
 from handwork.sandbox import root
-from handwork.sandbox.base import Sandbox
+from handwork.sandbox.base import ExecResult, Sandbox
 from handwork.sandbox.bwrap import find_bwrap
+from handwork.sandbox.connection import Connection
+from handwork.sandbox.host import HostSandbox
 from handwork.sandbox.open import open_sandbox, probe
 
 from .conftest import Opener
@@ -103,6 +105,44 @@ async def test_a_bwrap_without_the_newest_option_is_used_without_it(
     _fake(tmp_path / "bwrap", script)
     monkeypatch.setenv("PATH", str(tmp_path))
     await probe()
+
+
+async def test_calls_that_come_while_a_sandbox_starts_wait_until_it_runs(
+    monkeypatch: pytest.MonkeyPatch, opener: Opener, tmp_path: Path
+) -> None:
+    real = find_bwrap()
+    script = (
+        'for word; do [ "$word" = --disable-userns ] && { echo "bwrap: Unknown option --disable-userns" >&2; exit 1; }; done; '
+        f'exec {real} "$@"'
+    )
+    _fake(tmp_path / "bwrap", script)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    sandbox, calls = opener("bwrap"), list[asyncio.Task[ExecResult]]()
+    for number in range(20):  # one a turn of the loop: some come between the first way to start and the second
+        calls.append(asyncio.create_task(sandbox.exec(["echo", str(number)])))
+        await asyncio.sleep(0)
+    assert [result.output for result in await asyncio.gather(*calls)] == [b"%d\n" % number for number in range(20)]
+
+
+async def test_half_a_start_is_none(tmp_path: Path) -> None:
+    class Clumsy(HostSandbox):
+        failures, whole = 1, False
+
+        async def _connected(self, connection: Connection) -> None:
+            if self.failures:
+                self.failures -= 1
+                raise OSError(24, "Too many open files")
+            await super()._connected(connection)
+            self.whole = True
+
+    sandbox = Clumsy(tmp_path / "workspace", tmp_path / "artifacts", lambda level, text: None)
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            await sandbox.exec(["true"])
+        assert (await sandbox.exec(["echo", "whole"])).output == b"whole\n"
+        assert sandbox.whole
+    finally:
+        await sandbox.close()
 
 
 async def test_the_probe_passes_where_bwrap_runs() -> None:

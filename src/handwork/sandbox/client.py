@@ -115,14 +115,16 @@ class SupervisedSandbox(FileAccess):
     # ---- start and end
 
     async def _running(self) -> Connection:
-        connection = self._connection
-        if connection is not None and connection.alive:
-            return connection
-        if self._closed:
-            raise SandboxError("The sandbox is closed")
-        if self._starting is None or self._starting.done():
-            self._starting = asyncio.create_task(self._start(), name="sandbox start")
-        return await asyncio.shield(self._starting)
+        connection, starting = self._connection, self._starting
+        if connection is not None and asyncio.current_task() is starting:
+            return connection  # what belongs to the start itself; all others wait until it is over
+        if starting is None or starting.done():
+            if connection is not None and connection.alive:
+                return connection
+            if self._closed:
+                raise SandboxError("The sandbox is closed")
+            starting = self._starting = asyncio.create_task(self._start(), name="sandbox start")
+        return await asyncio.shield(starting)
 
     async def _start(self) -> Connection:
         if self._connection is not None:
@@ -146,6 +148,9 @@ class SupervisedSandbox(FileAccess):
                     continue
                 if not self._another_way(connection.errors):
                     raise self._explain(connection.errors) from None
+            except BaseException:
+                await connection.end()  # half a start is none: nobody may use it as if it were whole
+                raise
             else:
                 self._starts += 1
                 return connection
