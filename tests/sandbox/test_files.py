@@ -284,3 +284,11 @@ async def test_hidden_folders_are_hidden_from_the_file_tools(opener: Opener, tmp
 async def test_a_read_only_folder_is_said_to_be_one(bwrap: SupervisedSandbox) -> None:
     with pytest.raises(PermissionError, match="read-only"):
         await bwrap.write("/usr/new", b"")
+
+
+async def test_a_file_that_is_larger_than_any_memory_is_read_in_part_only(sandbox: SupervisedSandbox) -> None:
+    await sandbox.exec(["truncate", "-s", "100G", "holes"])
+    with pytest.raises(OSError, match="too large to be read whole"):
+        await sandbox.read("holes")
+    assert await sandbox.read("holes", offset=1 << 36, limit=10) == bytes(10)
+    assert len(await sandbox.read("holes", offset=(100 << 30) - 10)) == 10

@@ -73,12 +73,18 @@ class FileAccess(ABC):
         return str(found)
 
 
+def check_size(size: int, offset: int) -> None:
+    """Raises OSError (EFBIG) where a file of this size is not to be read from there to its end."""
+    if size - offset > _WHOLE:
+        raise OSError(errno.EFBIG, f"The file is too large to be read whole ({size} bytes)")
+
+
 async def _read_file(fds: list[int], offset: int, limit: int | None) -> bytes:
     # The descriptor comes from inside: what is no plain file could make us wait for ever.
     if len(fds) != 1 or not stat.S_ISREG(os.fstat(fds[0]).st_mode):
         raise PermissionError(13, "Not a regular file")
-    if limit is None and os.fstat(fds[0]).st_size - offset > _WHOLE:
-        raise OSError(errno.EFBIG, f"The file is too large to be read whole ({os.fstat(fds[0]).st_size} bytes)")
+    if limit is None:
+        check_size(os.fstat(fds[0]).st_size, offset)
     parts: list[bytes] = []
     while limit is None or limit > 0:
         data = os.pread(fds[0], _CHUNK if limit is None else min(_CHUNK, limit), offset)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from handwork.errors import SandboxUnavailable
+from handwork.sandbox.guard import Guard
+from handwork.sandbox.host import HostSandbox
 from handwork.sandbox.remote import carried
 from handwork.sandbox.remote.sandbox import RelayedSandbox
 from tests.support.daytona_server import DaytonaServer
@@ -106,6 +108,41 @@ async def test_a_link_out_here_is_neither_sent_nor_written_through(
     assert b"secret" not in result.output
     assert await away.after_call()
     assert (tmp_path / "outside" / "secret").read_text() == "secret"
+
+
+async def test_what_cannot_be_listed_there_is_not_taken_for_removed(
+    away: RelayedSandbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await away.exec(["true"])
+    monkeypatch.setattr(carried, "MOST_FILES", 1)  # four are listed
+    await away.exec(_bash("rm script; mkdir -p a/b; touch a/1 a/2 a/3 a/4 a/5"))
+    assert "Not all files" in " ".join(await away.after_call())
+    assert (workspace / "below" / "file").read_text() == "old"
+    assert (workspace / "script").exists()
+    monkeypatch.undo()
+    assert await away.after_call() == []
+    assert not (workspace / "script").exists()
+    assert (workspace / "below" / "file").exists()
+    assert len(list((workspace / "a").iterdir())) == 6
+
+
+async def test_a_folder_there_that_may_not_be_read_loses_nothing_here(away: RelayedSandbox, workspace: Path) -> None:
+    await away.exec(_bash("chmod 000 below"))
+    await away.after_call()
+    assert (workspace / "below" / "file").read_text() == "old"
+
+
+async def test_what_was_sent_only_in_part_does_not_come_back(workspace: Path, tmp_path: Path) -> None:
+    there = HostSandbox(tmp_path / "there", tmp_path / "artifacts", lambda level, text: None)
+    guard = Guard(workspace, tmp_path / "artifacts", lambda level, text: None, holds=False)
+    carrying = carried.Carried(workspace, guard, ())
+    try:
+        await there.write("below/file", b"o")
+        assert await carrying.bring_back(there) == []
+        assert (workspace / "below" / "file").read_text() == "old"
+    finally:
+        carrying.close()
+        await there.close()
 
 
 @pytest.mark.parametrize("path", ["../../evil", "/etc/evil", "a//b", "a/../b", "./a", "", "a\0b", 3])

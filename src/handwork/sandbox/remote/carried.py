@@ -26,14 +26,20 @@ _SECONDS = 120.0
 _UNPACK = "import sys,tarfile;tarfile.open(fileobj=sys.stdin.buffer,mode='r|gz').extractall('.')"
 _LIST = (
     "import json,os,stat,sys\n"
-    "found={}\n"
-    "for folder,names,files in os.walk('.'):\n"
+    "found,missed={},[]\n"
+    "for folder,names,files in os.walk('.',onerror=missed.append):\n"
     " for name in names+files:\n"
     "  path=os.path.relpath(os.path.join(folder,name),'.')\n"
-    "  s=os.lstat(path)\n"
-    "  if len(found)<int(sys.argv[1]) and (stat.S_ISREG(s.st_mode) or stat.S_ISDIR(s.st_mode)):\n"
-    "   found[path]=[stat.S_ISDIR(s.st_mode),s.st_size,s.st_mtime_ns,s.st_ino,stat.S_IMODE(s.st_mode)]\n"
-    "json.dump(found,sys.stdout)\n"
+    "  try: s=os.lstat(path)\n"
+    "  except FileNotFoundError: continue\n"
+    "  if not (stat.S_ISREG(s.st_mode) or stat.S_ISDIR(s.st_mode)): continue\n"
+    "  if len(found)>=int(sys.argv[1]): missed.append(path)\n"
+    "  else: found[path]=[stat.S_ISDIR(s.st_mode),s.st_size,s.st_mtime_ns,s.st_ino,stat.S_IMODE(s.st_mode)]\n"
+    "json.dump([found,not missed],sys.stdout)\n"
+)
+_NOT_ALL = (
+    "Not all files of the sandbox could be listed (too many, or folders that may not be read): those that were removed there "
+    "stay in the user's folder."
 )
 
 
@@ -64,7 +70,8 @@ class Carried:
     def __init__(self, workspace: Path, guard: Guard, hide: Sequence[Path]) -> None:
         self._workspace, self._guard, self._hide = workspace, guard, tuple(map(Path, map(os.path.realpath, hide)))
         self._root = beneath.open_folder(workspace)
-        self._there: dict[str, _There] = {}
+        self._there: dict[str, _There] | None = None
+        """What stood there at the last look; None until everything was sent."""
         self._here: dict[str, tuple[int, int, int]] = {}
         self._told = set[str]()
 
@@ -86,17 +93,22 @@ class Carried:
                 raise SandboxError(
                     f"The workspace could not be sent to the sandbox: {sent.stderr.decode(errors='replace')[-300:]}"
                 )
-        self._there = await self._list(sandbox)
+        self._there, _whole = await self._list(sandbox)
 
     async def bring_back(self, sandbox: Sandbox) -> list[str]:
         """Do here what was done there since the last time; sentences for the model about what could not be."""
-        now, told = await self._list(sandbox), list[str]()
-        before, self._there = self._there, now
+        if self._there is None:  # half of it is there: that is no change of anybody's
+            return []
+        before = self._there
+        (now, whole), told = await self._list(sandbox), list[str]()
+        # What was not listed may be there all the same: it counts as it was.
+        self._there = now if whole else {**before, **now}
         for path in sorted(now):
             if now[path] != before.get(path) and not (now[path].folder and path in before):
                 told += await self._fetch(sandbox, path, now[path])
-        for path in sorted(set(before) - set(now), reverse=True):
+        for path in sorted(set(before) - set(now), reverse=True) if whole else ():
             told += self._remove(path, before[path])
+        told += [] if whole else [_NOT_ALL]
         told += self._guard.tidy()
         new = [sentence for sentence in told if sentence not in self._told]
         self._told.update(new)
@@ -104,14 +116,15 @@ class Carried:
 
     # ---- there
 
-    async def _list(self, sandbox: Sandbox) -> dict[str, _There]:
+    async def _list(self, sandbox: Sandbox) -> tuple[dict[str, _There], bool]:
+        """What stands there, and whether that is all."""
         listed = await sandbox.exec(
             ["python3", "-I", "-S", "-c", _LIST, str(4 * MOST_FILES)], timeout=_SECONDS, max_output=64 << 20
         )
         try:
-            found = json.loads(listed.output)
+            found, whole = json.loads(listed.output)
             # What runs there may have answered in place of our program: every path is looked at again before it is used.
-            return {path: _There.read(each) for path, each in found.items() if is_plain(path)}
+            return {path: _There.read(each) for path, each in found.items() if is_plain(path)}, whole is True
         except (ValueError, TypeError, AttributeError) as error:
             raise SandboxError(f"The files of the sandbox cannot be listed: {error}") from None
 
@@ -128,7 +141,9 @@ class Carried:
                 return []
             if there.size > LARGEST:
                 return [f"{path} is too large to be brought to the user's folder ({there.size} bytes)."]
-            data = await sandbox.read(path)
+            data = await sandbox.read(path, limit=LARGEST + 1)
+            if len(data) > LARGEST:  # it has grown since it was listed
+                return [f"{path} is too large to be brought to the user's folder."]
             self._make_folders(path)
             beneath.write(self._root, path, data, there.mode & 0o777)
         except (OSError, SandboxError) as error:

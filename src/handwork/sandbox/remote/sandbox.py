@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
+from handwork.sandbox.file_access import check_size
 from handwork.sandbox.inside import wire
 from handwork.sandbox.launch import base_environment
 from handwork.sandbox.limits import Limits
@@ -163,6 +164,8 @@ class RelayedSandbox(SupervisedSandbox):
             while left is None or left > 0:
                 size = _PIECE if left is None else min(_PIECE, left)
                 which, part = await self._piece(path, offset + sum(map(len, parts)), size)
+                if left is None:
+                    _check_size(path, which, offset, parts)
                 seen.append(which)
                 parts.append(part)
                 left = None if left is None else left - len(part)
@@ -178,3 +181,12 @@ class RelayedSandbox(SupervisedSandbox):
             return which, os.pread(fds[0], size, 0) if fds else b""
         finally:
             wire.close_all(fds)
+
+
+def _check_size(path: str, which: object, offset: int, parts: Sequence[bytes]) -> None:
+    # What is over there may say any size, and send more than it said.
+    said = which[0] if isinstance(which, list) and which and isinstance(which[0], int) else 0
+    try:
+        check_size(max(said, offset + sum(map(len, parts))), offset)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
