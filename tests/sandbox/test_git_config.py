@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from handwork.sandbox.git_config import entries, paths, programs
 
@@ -75,12 +78,55 @@ def test_hooks_and_included_files_are_named() -> None:
     assert paths(text) == ([".husky/_"], ["a", "../b"])
 
 
+_WORDS = st.sampled_from(
+    [
+        "[core]",
+        '[a "b"]',
+        "[alias]",
+        "x",
+        "hooksPath",
+        "=",
+        " ",
+        "\n",
+        "\r\n",
+        "\\",
+        "\\\n",
+        '"',
+        "#",
+        ";",
+        "\t",
+        "\\n",
+        '\\"',
+    ]
+)
+
+
 @pytest.mark.skipif(not shutil.which("git"), reason="there is no git to compare with")
-def test_values_are_what_git_reads(tmp_path: Path) -> None:
-    text = '[a "B\\"c"]\nKey = "x \\"y\\" # z" w ; c\n[d]\n  e = f \\\n  g\n[H.i] j=k\\tl\nplain\n'
-    (tmp_path / "config").write_text(text)
+@example(text="[core]\n# a comment \\\nfsmonitor = evil\n")
+@example(text="[core]\nx = 1 # a comment \\\nfsmonitor = evil\n")
+@example(text="[alias]\nx = \\\\\\\n[zzz]\nst = !evil\n")
+@example(text='[a "B\\"c"]\nKey = "x \\"y\\" # z" w ; c\n[d]\n  e = f \\\n  g\n[H.i] j=k\\tl\nplain\n')
+@given(text=st.lists(_WORDS, max_size=14).map(lambda words: "[core]\n" + "".join(words)))
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_git_reads_is_what_is_read_here(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config").write_bytes(text.encode())
     listed = subprocess.run(
-        ["git", "config", "-f", "config", "--list"], cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    ours = {value for _name, value in entries(text) if value}
-    assert ours == {line.partition("=")[2] for line in listed if "=" in line}
+        ["git", "config", "-f", "config", "--null", "--list"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    if listed.returncode == 0:  # else git runs nothing, either
+        rows = [line.partition("\n") for line in listed.stdout.split("\0")[:-1]]
+        assert [(name, "".join(value.split())) for name, value in entries(text)] == [
+            (name, "".join(value.split())) for name, _sign, value in rows
+        ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ab\\\n" * 250_000, "b = " + "\\n" * 500_000, "[a" + "\t" * 1_000_000, '[a "' + '\\"' * 500_000, "[" * 1_000_000],
+    ids=["lines", "escapes", "blanks", "quotes", "brackets"],
+)
+@pytest.mark.timeout(20)
+def test_a_megabyte_of_malice_is_read_in_a_moment(text: str) -> None:
+    begun = time.process_time()
+    programs(f"[a]\n{text}")
+    assert time.process_time() - begun < 2

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_LINE = re.compile(r'\s*\[\s*([^\s\]"]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]?(.*)', re.DOTALL)
+_SECTION = re.compile(r'\[[ \t]*+([^\s\]"]++)[ \t]*+(?:"((?:[^"\\\n]|\\.)*+)"[ \t]*+)?\]')
+_BACKSLASHED = re.compile(r"\\(.)")
+_NAME = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(=?)")
+_PIECE = re.compile(r'[^\\"#;\n]+|\\[\s\S]|["#;]')
+_ESCAPED = {"n": "\n", "t": "\t", "b": "\b", "\n": ""}
 _RUNS = {
     "hookspath", "sshcommand", "gitproxy", "askpass", "alternaterefscommand", "fsmonitor", "editor", "pager", "textconv",
     "driver", "clean", "smudge", "process", "program", "helper", "cmd", "command", "external", "difffilter",
@@ -19,18 +23,19 @@ _HARMLESS = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0", "", 
 
 def entries(text: str) -> Iterator[tuple[str, str]]:
     """Names (`core.fsmonitor`, the parts in between as they are) and values, in order; what makes no sense is passed over."""
-    section = ""
-    for line in _whole_lines(text.lstrip("\ufeff")):
-        rest = line
-        if rest.lstrip().startswith("["):
-            if (found := _LINE.match(rest)) is None:
-                continue
-            name, inner, rest = found.groups()
-            section = f"{name.lower()}.{inner}" if inner is not None else name.lower()
-        name, _sign, value = rest.partition("=")
-        name = name.strip()
-        if section and name and name[0].isalpha():
-            yield f"{section}.{name.split()[0].lower()}", _value(value)
+    text = text.lstrip("\ufeff").replace("\r\n", "\n")
+    section, at = "", 0
+    while at < len(text):
+        if found := _SECTION.match(text, at):
+            name, inner = found.groups()
+            below = "" if inner is None else "." + _BACKSLASHED.sub(r"\1", inner)
+            section, at = f"{name.lower()}{below}", found.end()
+        elif found := _NAME.match(text, at):
+            value, at = _value(text, found.end()) if found[2] else ("", _next_line(text, found.end()))
+            if section:
+                yield f"{section}.{found[1].lower()}", value.partition("\0")[0]  # where git's own words end
+        else:
+            at = at + 1 if text[at].isspace() else _next_line(text, at)
 
 
 def programs(text: str) -> list[str]:
@@ -63,31 +68,23 @@ def _runs(name: str, value: str) -> bool:
     return last in _RUNS
 
 
-def _whole_lines(text: str) -> Iterator[str]:
-    """Lines, with those that end with a backslash joined to the next."""
-    waiting = ""
-    for line in text.replace("\r\n", "\n").split("\n"):
-        waiting += line
-        if waiting.endswith("\\") and not waiting.endswith("\\\\"):
-            waiting = waiting[:-1]
-            continue
-        yield waiting
-        waiting = ""
-    yield waiting
+def _next_line(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end + 1
 
 
-def _value(text: str) -> str:
-    """A value without quotes, escapes and the comment behind it."""
-    value, quoted, escaped = "", False, False
-    for letter in text.strip():
-        if escaped:
-            value, escaped = value + {"n": "\n", "t": "\t", "b": ""}.get(letter, letter), False
-        elif letter == "\\":
-            escaped = True
-        elif letter == '"':
+def _value(text: str, at: int) -> tuple[str, int]:
+    """The value that begins there, without quotes, escapes and the comment behind it, and where the next line begins.
+
+    A line goes on after a backslash at its end, but not in a comment.
+    """
+    parts, quoted = list[str](), False
+    while piece := _PIECE.match(text, at):
+        at, word = piece.end(), piece[0]
+        if word == '"':
             quoted = not quoted
-        elif letter in "#;" and not quoted:
+        elif word in "#;" and not quoted:
             break
         else:
-            value += letter
-    return value.strip()
+            parts.append(_ESCAPED.get(word[1:], word[1:]) if word[0] == "\\" else word)
+    return "".join(parts).strip(), _next_line(text, at)
