@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from handwork.sandbox import beneath
 
-_LARGEST = 1 << 20
-_MOST = 2000
+_LARGEST, _ALL = 1 << 20, 32 << 20
+"""Bytes of one file, and of all together: they are in our memory."""
+_MOST, _DEEPEST = 2000, 64
 
 
 class Turns:
@@ -43,29 +44,49 @@ class Keepsakes:
         self._kept: dict[str, _Kept] = {}
         self._order: list[str] = []
         self._turns = Turns(self._order)
+        self._left = _ALL
+        self._open = set[str]()
+        """Folders of which not all is kept, so that nobody knows what is new there."""
         self.too_large: list[str] = []
-        """Paths that are left out: large files, and what comes after the first thousands."""
+        """Paths that are left out: large files, full folders, and what comes after the first thousands."""
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def keep(self, path: str) -> None:
         """Remember a path with all below it; one that is not there is not."""
-        status = beneath.look(self._root, path)
-        if status is None:
-            return
-        if len(self._kept) >= _MOST or (stat.S_ISREG(status.st_mode) and status.st_size > _LARGEST):
-            self.too_large.append(path)
-            return
+        waiting = [path]
+        while waiting:
+            path = waiting.pop()
+            status = beneath.look(self._root, path)
+            if status is None:
+                continue
+            if not self._has_room(path, status):
+                self.too_large.append(path)
+                continue
+            self._keep_one(path, status)
+            if stat.S_ISDIR(status.st_mode):
+                names = beneath.names(self._root, path)
+                if len(self._kept) + len(waiting) + len(names) > _MOST or path.count("/") > _DEEPEST:
+                    self.too_large.append(path)
+                    self._open.add(path)
+                else:
+                    waiting += [f"{path}/{name}" for name in names]
+
+    def _has_room(self, path: str, status: os.stat_result) -> bool:
+        if path in self._kept:
+            return True
+        size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+        return len(self._kept) < _MOST and size <= min(_LARGEST, self._left)
+
+    def _keep_one(self, path: str, status: os.stat_result) -> None:
         content = self._content(path, status)
         if content is None:
             return
         if path not in self._kept:
             self._order.append(path)
+            self._left -= len(content)
         self._kept[path] = _Kept(status.st_mode, content, _marks(status))
-        if stat.S_ISDIR(status.st_mode):
-            for name in beneath.names(self._root, path):
-                self.keep(f"{path}/{name}")
 
     def changed(self, most: int | None = None) -> list[str]:
         """Of all, or of the next `most`: the paths whose files are no longer what they were, folders first, and what is new in a
@@ -82,6 +103,8 @@ class Keepsakes:
             status = beneath.look(self._root, path)
             if status is None or stat.S_IFMT(status.st_mode) != stat.S_IFMT(kept.mode):
                 found.append(path)
+            elif path in self._open:
+                continue
             elif stat.S_ISDIR(kept.mode):
                 inner = (f"{path}/{name}" for name in beneath.names(self._root, path))
                 found += [each for each in inner if each not in self._kept and each not in self.too_large]
