@@ -479,3 +479,26 @@ async def test_a_call_costs_next_to_nothing_where_nothing_appeared(
     monkeypatch.setattr(guarding.beneath, "names", lambda root, path: read.append(path) or names(root, path))
     await ground.told()
     assert read == []
+
+
+async def test_thousands_of_them_are_moved_and_told_in_a_few_sentences(ground: Ground) -> None:
+    await ground.run("for each in {1..2000}; do : > $each.code-workspace; done")
+    assert ground.sandbox is not None
+    told = await ground.sandbox.after_call()
+    assert len(told) < 30
+    assert "1980 more" in told[-1]
+    assert len(ground.notices) < 30
+    assert not list(ground.space.glob("*.code-workspace"))
+    assert len(list(ground.aside.iterdir())) == 2000
+
+
+@pytest.mark.parametrize(
+    "pointer", ["a\0b", "a" * 5000, "a/" * 5000, "..", ""], ids=["NUL", "long", "deep", "up", "none"]
+)
+async def test_no_pointer_keeps_a_sandbox_from_starting(ground: Ground, pointer: str) -> None:
+    shutil.rmtree(ground.space / ".git")
+    (ground.space / ".git").write_text(f"gitdir: {pointer}\n")
+    settings = ground.repository("below") / "config"
+    settings.write_text(f'[core]\n\thooksPath = "{pointer}"\n[include]\n\tpath = "{pointer}"\n')
+    assert await ground.run("true") == 0
+    assert await ground.told() == ""

@@ -22,6 +22,7 @@ from handwork.sandbox.limits import Limits, limits_of
 from handwork.sandbox.network.listener import open_network
 from handwork.sandbox.network.proxy import Proxy, environment
 from handwork.sandbox.process import Program
+from handwork.sandbox.sentences import MOST, few
 from handwork.schema import Notify
 
 
@@ -70,10 +71,11 @@ class SupervisedSandbox(FileAccess):
             self._connection.look()
         refused = self.proxy.take_refused() if self.proxy is not None else []
         told, self._told = [*self._told, *refused], []
-        return [*told, *self._tidy()] if self._starts else told
+        return few([*told, *self._tidy()] if self._starts else told)
 
     def _tell(self, sentence: str) -> None:
-        if sentence not in self._told:  # a hundred bombs in one call are one sentence
+        # A hundred bombs in one call are one sentence; who speaks in the supervisor's place could say any number of them.
+        if sentence not in self._told and len(self._told) <= 2 * MOST:
             self._told.append(sentence)
 
     # ---- what a backend adds

@@ -13,6 +13,7 @@ from handwork.sandbox.foreign import is_foreign, may_be_foreign
 from handwork.sandbox.inner import led_to, within
 from handwork.sandbox.keepsakes import Keepsakes, Turns
 from handwork.sandbox.made import made_inside
+from handwork.sandbox.sentences import MOST
 from handwork.sandbox.survey import survey
 from handwork.schema import Notify
 
@@ -240,11 +241,14 @@ class Guard:
         return target
 
     def _tell(self, path: str, what: str, why: str) -> None:
-        if path not in self._said:  # once: what makes it again and again need not fill the screen
-            self._said.add(path)
-            self._notify(
-                "warning", f"In the workspace, {_shown(path)} {what}. Programs may not change it, because {why}."
-            )
+        if path in self._said or len(self._said) > MOST:  # what makes it again and again need not fill the screen
+            return
+        self._said.add(path)
+        if len(self._said) > MOST:
+            text = f"Programs make more and more files that they may not; what comes is moved to {self._artifacts / FOLDER}, untold."
+        else:
+            text = f"In the workspace, {_shown(path)} {what}. Programs may not change it, because {why}."
+        self._notify("warning", text)
 
     def _check_held(self) -> None:
         # Whoever replaces such a file outside takes the mount off with the old one.

@@ -129,9 +129,9 @@ class _Search:
         if entry.is_symlink():
             target = os.path.realpath(self._base / path)
         else:
-            said = self._text(path).strip()
+            said = self._text(path).partition("\0")[0].strip()
             target = os.path.realpath(self._base / place / said.removeprefix("gitdir:").strip())
-        if (inner := self._inside(target)) and Path(target).is_dir():
+        if (inner := self._inside(target)) and _is_folder(target):
             self._git_folder(inner, place)
 
     def _git_folder(self, path: str, tree: str) -> None:
@@ -202,6 +202,13 @@ def _is_socket(entry: os.DirEntry[str]) -> bool:
     try:
         return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
     except OSError:
+        return False
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except OSError:  # the name is too long, say
         return False
 
 

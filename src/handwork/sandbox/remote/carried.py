@@ -18,6 +18,7 @@ from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox import beneath
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.guard import Guard
+from handwork.sandbox.sentences import few
 
 MOST_BYTES, MOST_FILES = 256 << 20, 20_000
 LARGEST = 64 << 20
@@ -112,7 +113,7 @@ class Carried:
         told += self._guard.tidy()
         new = [sentence for sentence in told if sentence not in self._told]
         self._told.update(new)
-        return new
+        return few(new)
 
     # ---- there
 
