@@ -8,9 +8,12 @@ import signal
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
+from handwork.errors import SandboxError
 from handwork.sandbox import cgroup
+from handwork.sandbox.inside import landlock
 from handwork.sandbox.limits import Limits
 
 from .conftest import Opener
@@ -145,6 +148,32 @@ async def test_programs_run_in_a_group_that_is_gone_with_the_sandbox(opener: Ope
         [],
     )
     await sandbox.close()
+    assert _groups(os.getpid()) == []
+
+
+_MURDERER = """
+import os, signal, sys, time
+leader = os.getppid()
+supervisor = int(open(f"/proc/{leader}/stat").read().rpartition(")")[2].split()[1])
+if os.fork() == 0:
+    os.setsid()
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        os.kill(leader, number)
+        os.kill(supervisor, number)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.usefixtures("groups")
+@pytest.mark.parametrize("backend", ["host", "landlock"])
+async def test_who_killed_its_leader_and_the_supervisor_ends_with_the_group(opener: Opener, backend: str) -> None:
+    if backend == "landlock" and not landlock.version():
+        pytest.skip("this kernel has no Landlock")
+    sandbox, mark = opener(backend), f"handwork-{os.getpid()}-murderer-{backend}"
+    with pytest.raises(SandboxError, match="gone"):
+        await sandbox.exec(["python3", "-S", "-c", _MURDERER, mark])
+    await sandbox.close()
+    assert [one for one in psutil.process_iter(["cmdline"]) if mark in (one.info["cmdline"] or ())] == []
     assert _groups(os.getpid()) == []
 
 

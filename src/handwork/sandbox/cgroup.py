@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -46,13 +47,19 @@ class Group:
                     return int(words.get("oom_kill", 0))
         return 0
 
-    def remove(self) -> None:
+    def end(self) -> None:
+        """Kill whoever is still in the group, as those whose supervisor was killed by one of them, and take it away."""
+        self.remove(kill=True)
+
+    def remove(self, *, kill: bool = False) -> None:
         """Take the group away; the dead may need a moment to leave it. What stays is removed at a later start."""
         end = time.monotonic() + _PATIENCE
         left = list(self.folders)
         while left := [folder for folder in left if not _removed(folder)]:
             if time.monotonic() > end:
                 return
+            for folder in left if kill else ():
+                _kill_all(folder)
             time.sleep(0.002)
 
 
@@ -74,7 +81,7 @@ def make(limits: Mapping[str, float], root: int, mount: Path = _MOUNT, own: Path
                     (folder / file).write_text(value)
         group = Group(tuple(folders))
         group.hold(root)
-    except OSError:
+    except (OSError, ValueError):  # also of what is no number, or no text
         Group(tuple(folders)).remove()
         return None
     return group if folders else None
@@ -167,11 +174,18 @@ def _name() -> str:
 
 
 def _clear(parent: Path) -> None:
-    """Remove groups whose owner was killed; the kernel keeps those that are in use."""
+    """End and remove what is left of groups whose owner was killed."""
     for folder in parent.glob(f"{_PREFIX}-*-*-*"):
         pid, born = folder.name.split("-")[1:3]
         if pid.isdigit() and born.isdigit() and processes.born(int(pid)) != int(born):
+            _kill_all(folder)
             _removed(folder)
+
+
+def _kill_all(folder: Path) -> None:
+    for pid in _words(folder / "cgroup.procs"):
+        if pid != "0":  # of another namespace, which has no number here
+            processes.send(int(pid), signal.SIGKILL)
 
 
 def _removed(folder: Path) -> bool:
