@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 from handwork.errors import SandboxError
 from handwork.sandbox import cgroup, limits
 from handwork.sandbox.inside import wire
+from handwork.sandbox.sentences import MOST
 from handwork.schema import Notify
 
 _UNFILTERED = (
@@ -45,7 +46,7 @@ class Connection:
         """What the supervisor, or what should have started it, wrote on its standard error; known when it has ended."""
         self._group: asyncio.Future[cgroup.Group | None] | None = None
         self._ended_for_memory = 0
-        self._memory = 0
+        self._memory = self._warnings = 0
         self._answers: dict[int, asyncio.Future[tuple[Any, list[int]]]] = {}
         self._jobs: dict[int, tuple[News, Callable[[SandboxError], None]]] = {}
         self._number = 0
@@ -74,7 +75,7 @@ class Connection:
         ended = group.ended_for_memory() if group is not None and self.alive else 0
         if ended > self._ended_for_memory:
             self._ended_for_memory = ended
-            self._told("memory", self._memory)
+            self._say(limits.told("memory", self._memory))
 
     def next_number(self) -> int:
         self._number += 1
@@ -166,8 +167,8 @@ class Connection:
             if why := message.get("unfiltered"):
                 self._notify("warning", f"{_UNFILTERED}: {why}")
         elif isinstance(job, int) and job in self._jobs:
-            if isinstance(kind := message.get("over"), str) and isinstance(limit := message.get("limit"), int):
-                self._told(kind, limit)
+            if text := limits.said(message):
+                self._say(text)
             elif message.get("exit") == -signal.SIGKILL:
                 self.look()
             self._jobs[job][0](message, fds)
@@ -192,10 +193,13 @@ class Connection:
         else:  # so that nothing is started outside of the group
             self._group.add_done_callback(ready)
 
-    def _told(self, kind: str, limit: int) -> None:
-        text = limits.told(kind, limit)
-        self._notify("warning", text)
+    def _say(self, text: str) -> None:
         self.tell(text)
+        self._warnings += 1
+        if self._warnings <= MOST:
+            self._notify("warning", text)
+        elif self._warnings == MOST + 1:
+            self._notify("warning", "More and more programs are ended at a limit; no more of them are told here.")
 
     # ---- the end
 
@@ -240,9 +244,9 @@ class Connection:
         self._loop.add_reader(self._exit_fd, ended)
 
     def _leave(self, made: asyncio.Future[cgroup.Group | None]) -> None:
-        """Take the group away, in a thread: the kernel may need a moment to let go of the dead."""
+        """Take the group away with all that is left in it, in a thread: the kernel may need a moment to let go of the dead."""
         group = None if made.cancelled() or made.exception() else made.result()
         if group is None:
             self._gone.set()
         else:
-            self._loop.run_in_executor(None, group.remove).add_done_callback(lambda _done: self._gone.set())
+            self._loop.run_in_executor(None, group.end).add_done_callback(lambda _done: self._gone.set())

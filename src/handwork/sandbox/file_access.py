@@ -35,6 +35,12 @@ class FileAccess(ABC):
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from None
 
+    async def _value(self, operation: str, path: str, data: bytes | None = None, **more: Any) -> Any:
+        """The answer to what is answered without a descriptor: those that come all the same are closed."""
+        value, fds = await self._ask(operation, path, data, **more)
+        wire.close_all(fds)
+        return value
+
     async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         _nothing, fds = await self._ask("open", path)
         try:
@@ -53,23 +59,23 @@ class FileAccess(ABC):
         exclusive: bool = False,
         expected: str | None = None,
     ) -> None:
-        await self._ask("write", path, data, mode=mode, exclusive=exclusive, expected=expected)
+        await self._value("write", path, data, mode=mode, exclusive=exclusive, expected=expected)
 
     async def remove(self, path: str, *, expected: str | None = None) -> None:
-        await self._ask("remove", path, expected=expected)
+        await self._value("remove", path, expected=expected)
 
     async def list(self, path: str, *, depth: int = 1, hidden: bool = True, limit: int = 10_000) -> list[Entry]:
-        found, _fds = await self._ask("list", path, depth=depth, hidden=hidden, limit=limit)
+        found = await self._value("list", path, depth=depth, hidden=hidden, limit=limit)
         return [_entry(item) for item in found] if isinstance(found, list) else []
 
     async def stat(self, path: str) -> Entry | None:
         if "\0" in path:
             return None
-        found, _fds = await self._ask("stat", path)
+        found = await self._value("stat", path)
         return None if found is None else _entry(found)
 
     async def resolve(self, path: str) -> str:
-        found, _fds = await self._ask("resolve", path)
+        found = await self._value("resolve", path)
         return str(found)
 
 

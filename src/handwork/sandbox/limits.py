@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from handwork.config import SandboxSettings
 from handwork.config.sizes import bytes_of
@@ -92,6 +94,12 @@ def told(kind: str, limit: int) -> str:
         "disk": f"less than {size(limit)} were left on the disk of the workspace, and it was writing",
     }
     return f"A program was ended: {why.get(kind, 'it broke a limit')}."
+
+
+def said(news: Mapping[str, Any]) -> str:
+    """What a message of the supervisor tells of a limit that was broken, in words; '' for any other. Who speaks may be another."""
+    kind, limit = news.get("over"), news.get("limit")
+    return told(kind, limit) if isinstance(kind, str) and isinstance(limit, int) and 0 <= limit < 1 << 62 else ""
 
 
 def size(number: int) -> str:

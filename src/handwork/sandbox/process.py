@@ -12,7 +12,7 @@ from handwork.errors import SandboxError
 from handwork.sandbox.base import Spent
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
-from handwork.sandbox.limits import told
+from handwork.sandbox.limits import said
 
 _DRAIN = 1 << 20
 """How much of a pipe is still read after its program ended: more than a pipe holds, yet an end in sight."""
@@ -109,7 +109,8 @@ class Program:
         try:
             async with asyncio.timeout(_KILL_LIMIT):
                 if keep:
-                    await self._connection.request(op="kill", job=self._number, keep=list(keep))
+                    _nothing, fds = await self._connection.request(op="kill", job=self._number, keep=list(keep))
+                    wire.close_all(fds)
                 else:
                     self.order_kill()
                     await self.gone.wait()
@@ -164,8 +165,7 @@ class Program:
                 self.started.set_result(None)
         if isinstance(code := news.get("errno"), int) and not self.started.done():
             self.started.set_exception(_StartError(code, str(news.get("what"))))
-        if isinstance(kind := news.get("over"), str) and isinstance(limit := news.get("limit"), int):
-            self.over = told(kind, limit)
+        self.over = said(news) or self.over
         self._count(news.get("spent"))
         if isinstance(code := news.get("exit"), int):
             self._end(code)

@@ -224,3 +224,11 @@ def test_frames_come_out_as_they_went_in_wherever_they_are_cut() -> None:
 def test_text_that_is_no_line_of_ours_is_refused(text: bytes) -> None:
     with pytest.raises(Broken):
         Lines().decode(text)
+
+
+async def test_an_end_that_lies_opens_no_thousands_of_descriptors_here(pair: Pair) -> None:
+    before = len(_descriptors())
+    flood = frame(MESSAGE, 0, packed([(b"f", number) for number in range(8)], b"{}"))
+    with pytest.raises(Broken, match="too many descriptors"):
+        pair.near.feed(flood * 4000)
+    assert len(_descriptors()) - before < 600

@@ -24,6 +24,8 @@ from .frames import CLOSE, CONTENT, CREDIT, DATA, GONE, MESSAGE, PIECE, PING, Br
 _OVER = 1 << 20
 """How far beyond that a channel may go with what was written before its program ended: nothing of it may come later than the end."""
 _PACKETS = 16
+_WAITING = 512
+"""Descriptors in packets that the socket does not take for now."""
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, which Python names since 3.10
 
 
@@ -177,7 +179,8 @@ class Relay:
     def _message(self, payload: bytes) -> None:
         described, data = given(payload)
         theirs = sum(number % 2 != self._next % 2 for number in self._channels)
-        if len(described) > MAX_FDS or theirs + len(described) > self._most:
+        waiting = sum(len(fds) for _data, fds in self._unsent)
+        if len(described) > MAX_FDS or theirs + len(described) > self._most or waiting > _WAITING:
             raise Broken("too many descriptors")
         fds: list[int] = []
         try:
