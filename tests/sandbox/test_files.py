@@ -284,3 +284,12 @@ async def test_hidden_folders_are_hidden_from_the_file_tools(opener: Opener, tmp
 async def test_a_read_only_folder_is_said_to_be_one(bwrap: SupervisedSandbox) -> None:
     with pytest.raises(PermissionError, match="read-only"):
         await bwrap.write("/usr/new", b"")
+
+
+async def test_a_file_without_an_end_that_says_it_is_empty_is_not_read_into_our_memory(
+    sandbox: SupervisedSandbox,
+) -> None:
+    if sandbox.name != "bwrap":
+        pytest.skip("there, files of /proc are not read at all")
+    with pytest.raises(OSError, match="too large to be read whole"):
+        await sandbox.read("/proc/self/pagemap")

@@ -12,6 +12,7 @@ from pathlib import Path
 from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
+from handwork.sandbox.file_access import WHOLE, too_large
 from handwork.sandbox.inside import wire
 from handwork.sandbox.launch import base_environment
 from handwork.sandbox.limits import Limits
@@ -159,10 +160,13 @@ class RelayedSandbox(SupervisedSandbox):
     async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         """In pieces, so that nobody's file is too large for the stream; anew if somebody else replaces it meanwhile."""
         for _ in range(_TRIES):
-            parts, seen, left = list[bytes](), list[object](), limit
+            parts, seen, left, got = list[bytes](), list[object](), limit, 0
             while left is None or left > 0:
                 size = _PIECE if left is None else min(_PIECE, left)
-                which, part = await self._piece(path, offset + sum(map(len, parts)), size)
+                which, part = await self._piece(path, offset + got, size)
+                got += len(part)
+                if limit is None and max(got, _size(which) - offset) > WHOLE:
+                    raise OSError(*too_large(f"over {WHOLE >> 20} MB").args, path)
                 seen.append(which)
                 parts.append(part)
                 left = None if left is None else left - len(part)
@@ -178,3 +182,9 @@ class RelayedSandbox(SupervisedSandbox):
             return which, os.pread(fds[0], size, 0) if fds else b""
         finally:
             wire.close_all(fds)
+
+
+def _size(which: object) -> int:
+    """What the other side says that the file holds."""
+    said = which[-1] if isinstance(which, list) and which else 0
+    return said if isinstance(said, int) else 0
