@@ -396,6 +396,8 @@ PERHAPS = [
     *(
         Row(NO_RM, "auto", command, "ask")
         for command in (
+            "/bin/r? -rf /",
+            "/usr/*/[r]m -rf /",
             "$x -rf /",
             "${x} -rf /",
             "`x` -rf /",

@@ -49,7 +49,7 @@ def run_match(rule: Rule, part: Part) -> Match:
     first, rest = part.words[0], part.words[1:]
     name = rule.words[0].rpartition("/")[2]
     if not first.static:
-        return Match.NO if first.glob and not _may_be(first, name) else Match.MAYBE
+        return Match.NO if first.glob and not _may_name(first, name) else Match.MAYBE
     if name not in names_of(first):
         return Match.NO
     return _rest(rule.words[1:], rest) if rule.open else _exactly(rule.words[1:], rest)
@@ -121,3 +121,8 @@ def _is_flag(text: str) -> bool:
 def _may_be(word: Word, text: str) -> bool:
     """Whether a pattern of names of files may give this word."""
     return fnmatch.fnmatchcase(text, word.text)
+
+
+def _may_name(first: Word, name: str) -> bool:
+    """Whether a pattern in a program's place may give one of this name, in whatever folder."""
+    return fnmatch.fnmatchcase(name, first.text.rpartition("/")[2])
