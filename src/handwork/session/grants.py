@@ -12,11 +12,13 @@ from handwork.config import Settings
 from handwork.config.approvals import Approvals
 from handwork.config.policy_rules import Rule, parse_rule
 from handwork.errors import ConfigError
+from handwork.policy.closed import Closed
 from handwork.policy.decide import Call, all_steps, decide
 from handwork.policy.exact import exact_rules
 from handwork.policy.judge import Judge
 from handwork.policy.paths import Place, real_pattern
-from handwork.schema import Action, Decision, Mode
+from handwork.sandbox.closed import Rules
+from handwork.schema import Action, Decision, Mode, Verdict
 
 _ABOUT_PATHS = ("read", "write")
 
@@ -51,6 +53,13 @@ class Grants:
     def about_network(self) -> Sequence[Rule]:
         """Every rule about the network, what people allowed included."""
         return [rule for rule in (*self.rules, *self._grants) if rule.kind == "network"]
+
+    @property
+    def closing(self) -> Rules:
+        """What the sandbox is to hold of the rules of [policy]; nothing that was allowed changes a refusal."""
+        denied = [str(rule) for rule in self.rules if rule.kind in _ABOUT_PATHS and rule.verdict is Verdict.DENY]
+        place, rules = self._at("")
+        return Rules(denied, Closed(rules, place)) if denied else Rules()
 
     def decide(
         self,
