@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from handwork.config.policy_rules import Rule
-from handwork.policy.exec_flags import exec_flags, names_of
+from handwork.policy.exec_flags import exec_flags, names_of, shell_changes
 from handwork.policy.match import Match
 from handwork.policy.parts import Part
 from handwork.policy.word import Word
@@ -37,7 +37,8 @@ def allows(rule: Rule, part: Part, defined: frozenset[str]) -> bool:
         return False
     if not all(is_harmless(word) for word in part.assigns):
         return False
-    return all(at < len(rule.words) for at in exec_flags(part.words))
+    changes = [at for at in shell_changes(part.words) if not is_harmless(part.words[at])]
+    return all(at < len(rule.words) for at in (*exec_flags(part.words), *changes))
 
 
 def run_match(rule: Rule, part: Part) -> Match:
