@@ -16,6 +16,7 @@ from handwork.policy.paths import Place
 from handwork.sandbox import ruled
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.closed import Rules, find_closed
+from handwork.sandbox.guard import Guard
 from handwork.sandbox.inside import landlock
 from handwork.sandbox.open import open_sandbox
 from handwork.sandbox.survey import Bounds
@@ -303,6 +304,27 @@ def test_a_search_that_comes_to_its_bounds_says_so_and_touches_nothing_there(tmp
     assert len(found.watched) == 10
     assert len(found.unseen) == 21
     assert find_closed(tmp_path, rules_of(tmp_path, "deny write d3/x"), Bounds(folders=2)).complete
+
+
+async def test_a_file_in_the_place_of_a_folder_that_was_passed_through_is_moved_too(ground: Ground) -> None:
+    (ground.space / "n").mkdir()
+    ground.open("allow write n/m/**", "allow write src/**", "deny write **")
+    await ground.run("rmdir n; echo evil > n")
+    assert "n may not appear" in await ground.told()
+    assert not (ground.space / "n").exists()
+
+
+async def test_what_lies_where_the_search_did_not_come_is_not_taken_for_new(ground: Ground) -> None:
+    for number in range(20):
+        ground.put(f"d{number}/x.lock", "old")
+    guard = Guard(
+        ground.space, ground.artifacts, lambda level, text: None,
+        rules=rules_of(ground.space, "deny write **/*.lock"), bounds=Bounds(folders=5),
+    )  # fmt: skip
+    ground.put("new.lock", "new")
+    assert len(guard.end()) == 1
+    assert not (ground.space / "new.lock").exists()
+    assert len(list(ground.space.glob("d*/x.lock"))) == 20
 
 
 def test_without_rules_nothing_is_searched(tmp_path: Path) -> None:

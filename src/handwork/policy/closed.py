@@ -35,8 +35,9 @@ class Closed:
                 pattern = None if rule.pattern in ANY else compiled(place.absolute(rule.pattern))
                 self._rules[rule.kind].append(_Named(rule, pattern))
 
-    def __call__(self, kind: Literal["read", "write"], path: str) -> tuple[str, bool]:
-        """The rule that forbids it, '' if none does; and whether all that lies below the path stands the same.
+    def __call__(self, kind: Literal["read", "write"], path: str, folder: bool = True) -> tuple[str, bool]:
+        """The rule that forbids it, '' if none does; and whether all that lies below the path stands the same (True for what
+        is no folder).
 
         The first rule that names a path decides. What is to be asked about is not forbidden.
         """
@@ -47,6 +48,6 @@ class Closed:
             if each.names(path):
                 decided = str(each.rule) if denies else ""
                 break
-            if each.leads_to(path):
+            if folder and each.leads_to(path):
                 below.append(denies)
         return decided, all(denies is bool(decided) for denies in below)

@@ -81,6 +81,8 @@ class Pattern:
         """Whether it may name something below a path."""
         states = self._closure({0})
         for name in filter(None, path.split("/")):
+            if any(state < len(self._parts) and self._parts[state] is None for state in states):
+                return True  # behind ** anything may follow
             states = self._closure({after for state in states for after in self._after(state, name)})
         return bool(states - {len(self._parts)})
 

@@ -17,7 +17,7 @@ Kind: TypeAlias = Literal["read", "write"]
 _BOTH: tuple[Kind, ...] = ("read", "write")
 
 
-def _nothing(kind: Kind, path: str) -> tuple[str, bool]:
+def _nothing(kind: Kind, path: str, folder: bool) -> tuple[str, bool]:
     return "", True
 
 
@@ -26,11 +26,12 @@ class Rules:
     """Rules that close paths.
 
     written: those that forbid something, as they were written.
-    by: for a real absolute path the rule that forbids it ('' for none), and whether all below it stands the same.
+    by: for a real absolute path, and whether it is a folder: the rule that forbids it ('' for none), and whether all below it
+        stands the same.
     """
 
     written: Sequence[str] = ()
-    by: Callable[[Kind, str], tuple[str, bool]] = _nothing
+    by: Callable[[Kind, str, bool], tuple[str, bool]] = _nothing
 
 
 @dataclass
@@ -52,22 +53,25 @@ class Closed:
     complete: bool = True
 
 
-def find_closed(workspace: Path, rules: Rules, bounds: Bounds = AT_START) -> Closed:
-    """Look through the folders that a rule leads to, the upper levels first, and those that tools fill last."""
-    return _Search(workspace, rules, bounds).run() if rules.written else Closed()
+def find_closed(
+    workspace: Path, rules: Rules, bounds: Bounds = AT_START, before: Callable[[str], object] = lambda folder: None
+) -> Closed:
+    """Look through the folders that a rule leads to, the upper levels first, and those that tools fill last; `before` is told
+    each of them before it is listed."""
+    return _Search(workspace, rules, bounds, before).run() if rules.written else Closed()
 
 
 class _Search:
-    def __init__(self, workspace: Path, rules: Rules, bounds: Bounds) -> None:
-        self._base, self._rules, self._bounds = workspace, rules, bounds
+    def __init__(self, workspace: Path, rules: Rules, bounds: Bounds, before: Callable[[str], object]) -> None:
+        self._base, self._rules, self._before = workspace, rules, before
         self._found = Closed()
         self._end = time.monotonic() + bounds.seconds
         self._left = bounds.folders
 
     def run(self) -> Closed:
         # Of reading the workspace itself stays open: what would be left of it is no place to work in.
-        wanted: list[Kind] = [] if self._rules.by("read", str(self._base)) == ("", True) else ["read"]
-        rule, same = self._rules.by("write", str(self._base))
+        wanted: list[Kind] = [] if self._rules.by("read", str(self._base), True) == ("", True) else ["read"]
+        rule, same = self._rules.by("write", str(self._base), True)
         if rule and same:
             self._found.write[""] = rule
         elif rule or not same:
@@ -81,6 +85,7 @@ class _Search:
         queue, later = deque([("", wanted)]), deque[tuple[str, Sequence[Kind]]]()
         while queue or later:
             place, kinds = (queue or later).popleft()
+            self._before(place)
             entries = self._entries(place) if self._may_go_on() else None
             if entries is None:
                 self._found.unseen.add(place)
@@ -105,8 +110,8 @@ class _Search:
 
     def _look(self, kind: Kind, path: str, entry: os.DirEntry[str]) -> bool:
         """Take in what is closed whole; whether to look below."""
-        rule, same = self._rules.by(kind, str(self._base / path))
         folder = entry.is_dir(follow_symlinks=False)
+        rule, same = self._rules.by(kind, f"{self._base}/{path}", folder)
         if folder and not same:
             if rule and kind == "write":
                 self._found.passed.add(path)

@@ -15,7 +15,7 @@ from handwork.sandbox.keepsakes import Keepsakes, Turns
 from handwork.sandbox.made import made_inside
 from handwork.sandbox.ruled import Ruled, because, remedy
 from handwork.sandbox.stamps import Stamps
-from handwork.sandbox.survey import survey
+from handwork.sandbox.survey import AT_START, Bounds, survey
 from handwork.sandbox.texts import shown
 from handwork.schema import Notify
 
@@ -35,14 +35,14 @@ class Guard:
 
     def __init__(
         self, workspace: Path, artifacts: Path, notify: Notify, *, writable: Sequence[str] = (), holds: bool = True,
-        rules: Rules = _NO_RULES,
+        rules: Rules = _NO_RULES, bounds: Bounds = AT_START,
     ) -> None:  # fmt: skip
         self._workspace, self._artifacts, self._notify = workspace, artifacts, notify
         self._free = tuple("/".join(map(protected.fold, PurePosixPath(each).parts)) for each in writable)
         self._root = beneath.open_folder(workspace)
-        self.found = survey(workspace)
+        self.found = survey(workspace, bounds)
         self._known = {path: why for path, why in self.found.existing.items() if not self._is_allowed(path)}
-        self.ruled = Ruled(workspace, self._root, rules, notify, holds=holds)
+        self.ruled = Ruled(workspace, self._root, rules, notify, bounds, holds=holds)
         self._known |= {path: because(rule) for path, rule in self.ruled.found.write.items() if path}
         self._keepsakes = Keepsakes(self._root)
         self.held: dict[str, int] = {}

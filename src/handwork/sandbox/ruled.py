@@ -11,12 +11,13 @@ from handwork.sandbox import beneath
 from handwork.sandbox.closed import Rules, find_closed, is_at
 from handwork.sandbox.keepsakes import Turns
 from handwork.sandbox.stamps import Stamps
+from handwork.sandbox.survey import Bounds
 from handwork.sandbox.texts import shown
 from handwork.schema import Notify
 
 _MOST_MASKED = 64
 """Places that are mounted for them; see guard.py."""
-_MOST_AT_ONCE = 40
+_MOST_AT_ONCE = 200
 _MOST_WATCHED = 4000
 _BY_RULE = "the rule "
 
@@ -24,9 +25,12 @@ _BY_RULE = "the rule "
 class Ruled:
     """Made with each Guard. `root` is a descriptor of the workspace; `holds` whether the sandbox mounts what is closed."""
 
-    def __init__(self, workspace: Path, root: int, rules: Rules, notify: Notify, *, holds: bool) -> None:
+    def __init__(
+        self, workspace: Path, root: int, rules: Rules, notify: Notify, bounds: Bounds, *, holds: bool
+    ) -> None:
         self._workspace, self._root, self._rules, self._notify = workspace, root, rules, notify
-        self.found = find_closed(workspace, rules)
+        self._stamps = Stamps(root)
+        self.found = find_closed(workspace, rules, bounds, self._stamps.settled)
         self.masked: dict[str, int] = {}
         """What nothing inside may read, each with its inode."""
         self.open: list[str] = []
@@ -39,7 +43,6 @@ class Ruled:
                 self.open.append(path)
         self._turns = Turns(self.found.watched)
         self._watched = set(self.found.watched)
-        self._stamps = Stamps(root)
         self._said = set[str]()
 
     @property
@@ -55,7 +58,7 @@ class Ruled:
 
     def why(self, inner: str) -> str:
         """Why a path of the workspace may not be written, or ''."""
-        rule, _same = self._rules.by("write", str(self._workspace / inner))
+        rule, _same = self._rules.by("write", f"{self._workspace}/{inner}", False)
         if rule:
             return because(rule)
         rule = next((rule for place, rule in self.found.read.items() if is_at(inner, place)), "")
@@ -77,11 +80,11 @@ class Ruled:
                     yield from self._look_at(path, queue)
 
     def _look_at(self, path: str, queue: deque[str]) -> Iterator[tuple[str, str]]:
-        full = str(self._workspace / path)
-        (rule, same), (reading, also) = self._rules.by("write", full), self._rules.by("read", full)
+        full = f"{self._workspace}/{path}"
+        (rule, same), (reading, also) = self._rules.by("write", full, True), self._rules.by("read", full, True)
         if not rule and not reading and same and also:
             return
-        status = beneath.look(self._root, path)
+        status = beneath.look(self._root, path) if rule or path not in self._watched else None
         if status is None:
             return
         folder = stat.S_ISDIR(status.st_mode)
