@@ -15,7 +15,7 @@ from handwork.config.approvals import Approvals
 from handwork.errors import ConfigError
 from handwork.llm.scripted import ScriptedModel, call
 from handwork.sandbox.base import Sandbox
-from handwork.schema import JSON, Action, Approval, ApprovalChoice, ApprovalRequest, Mode, Role
+from handwork.schema import JSON, Action, Approval, ApprovalChoice, ApprovalRequest, Mode, Role, Verdict
 from handwork.session import Session
 from handwork.tool.base import Tool
 from handwork.tool.function import tool
@@ -162,6 +162,29 @@ async def test_always_is_kept_for_the_folder_and_holds_in_the_next_session(setti
     agent = agent_of(asks, shell, ["make test"])
     await agent.run("go")
     assert "nobody is there" in results(agent)[0]
+
+
+@pytest.mark.parametrize("answer", ["allow_session", "allow_always"])
+async def test_what_was_allowed_in_a_sandbox_is_not_allowed_without_one(
+    settings: Settings, answer: ApprovalChoice
+) -> None:
+    rules = ("allow run make test",)
+    async with Session.open(asking(settings)) as session:
+        session.grants.allow(rules, for_good=answer == "allow_always", contained=True)
+        make, curl = Action(kind="execute", command="make test"), Action(kind="network", resource="example.org:443")
+        inside = session.grants.decide([make], mode=session.mode, contained=True)
+        outside = session.grants.decide([make], mode=session.mode, contained=False)
+        assert (inside.verdict, outside.verdict) == (Verdict.ALLOW, Verdict.ASK)
+        assert "no sandbox confines this" in outside.why
+        session.grants.allow(("allow network example.org:443",), for_good=False)
+        assert session.grants.decide([curl], mode=session.mode, contained=False).verdict is Verdict.ALLOW
+    async with Session.open(asking(settings)) as session:
+        again = session.grants.decide([make], mode=session.mode, contained=True)
+        assert (again.verdict is Verdict.ALLOW) == (answer == "allow_always")
+        assert session.grants.decide([make], mode=session.mode, contained=False).verdict is Verdict.ASK
+        session.grants.allow(rules, for_good=True, contained=False)
+    async with Session.open(asking(settings)) as session:
+        assert session.grants.decide([make], mode=session.mode, contained=False).verdict is Verdict.ALLOW
 
 
 async def test_an_approval_that_cannot_be_kept_holds_for_the_session_and_that_is_said(settings: Settings) -> None:

@@ -26,6 +26,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "session.session:Session.close_part": "one cleanup",
     "tool.kernel_inside.bridge:_main": "a kernel that does not start is told to the tool",
     "tool.kernel_inside.bridge:Kernel.stop": "one cleanup",
+    "tool.kernel_inside.tables:_then.exec_module": "a library's own settings; what it refuses is its business",
     "tool.threads:_perform": "a tool call in a thread",
 }
 """`module:function` → which of the design's boundaries it is."""

@@ -31,7 +31,7 @@ def test_what_was_allowed_is_listed_and_taken_back(
     assert run_command_line(["policy", "forget", "2"]) == 0
     assert capsys.readouterr().out == "Taken back: allow write /x/y\n"
     assert run_command_line(["policy", "forget", "allow run make test"]) == 0
-    assert approvals.all() == {}
+    assert approvals.workspaces() == frozenset()
     assert run_command_line(["policy", "forget", "--all"]) == 0
     assert "Nothing was allowed for good" in capsys.readouterr().out
 

@@ -63,7 +63,7 @@ async def test_a_folder_that_is_trusted_is_asked_about_once_and_again_when_it_ch
     assert "has changed since you trusted it" in seen
     assert "mcp.json (new or changed)" in seen
     assert "· starts 1 program as MCP servers" in seen
-    assert "· x: evil --now" in seen
+    assert "· the server x: evil --now" in seen
 
 
 async def test_a_file_that_changes_while_the_question_stands_is_not_trusted_with_the_answer(
@@ -188,11 +188,12 @@ def test_the_first_glance_misses_nothing() -> None:
         ('[policy]\nrules = ["allow run rm *"]', "adds the rule: allow run rm *"),
         ('[browser]\nchrome_instance_path = "/x"', "starts this program as the browser: /x"),
         ('[browser.proxy]\nserver = "http://p"', "sends the browser through the proxy http://p"),
-        ('[mcp.servers.x]\ncommand = "run me"\nargs = ["a b"]', "x: 'run me' 'a b'"),
+        ('[mcp.servers.x]\ncommand = "run me"\nargs = ["a b"]', "the server x: 'run me' 'a b'"),
         (
             '[mcp.servers.x]\nurl = "http://m"\n[mcp.servers.x.headers]\nA = "env:T"',
-            "x: asks http://m (with headers A from your variable T)",
+            "the server x: asks http://m (with headers A from your variable T)",
         ),
+        ('[mcp]\nserver_reference = "a.b"', "starts the Python module a.b as an MCP server"),
         ('[store]\npath = "/x.db"', "sets [store] path = /x.db"),
         ('[daytona]\ndaytona_api_key = "abc"', "sets [daytona] daytona_api_key = a key that stands there"),
         ("[limits]\nbudget = 9.0", "sets [limits] budget = 9.0"),
@@ -212,3 +213,25 @@ def test_what_matters_stands_before_what_does_not(workspace: Path) -> None:
     (workspace / "handwork.toml").write_text(f'{noise}[sandbox]\nbackend = "host"\n')
     (meaning,) = meanings(carried_by(workspace))
     assert meaning.effects[0] == "runs tools on this machine, without a sandbox"
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "".join(f'"deny run x{number}",' for number in range(100)),
+        "".join(f'"allow run x{number}",' for number in range(100)),
+    ],
+)
+def test_no_number_of_rules_hides_what_a_file_does_once(workspace: Path, noise: str) -> None:
+    (workspace / "handwork.toml").write_text(
+        f'[policy]\nrules = [{noise}]\napprove = "auto"\n[sandbox]\nbackend = "host"\n'
+        '[mcp.servers.x]\ncommand = "run"\n[llm]\nbase_url = "http://x"\n'
+    )
+    (meaning,) = meanings(carried_by(workspace))
+    assert {
+        "lets calls run without asking you",
+        "runs tools on this machine, without a sandbox",
+        "starts 1 program as MCP servers",
+        "sends all that is said and read to http://x",
+    } == set(meaning.effects[:4])
+    assert meaning.weighty == 5 + noise.count("allow")

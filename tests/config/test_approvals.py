@@ -40,7 +40,17 @@ def test_rules_are_taken_back_one_by_one_or_all(approvals: Approvals, tmp_path: 
     assert approvals.forget(tmp_path, ["allow run b", "allow run d"]) == ("allow run b",)
     assert approvals.forget(tmp_path) == ("allow run a", "allow run c")
     assert approvals.forget(tmp_path) == ()
-    assert approvals.all() == {}
+    assert approvals.workspaces() == frozenset()
+
+
+def test_what_holds_without_a_sandbox_is_kept_apart(approvals: Approvals, tmp_path: Path) -> None:
+    approvals.add(tmp_path, ["allow run a", "allow run b"])
+    approvals.add(tmp_path, ["allow run b", "allow run c"], anywhere=True)
+    assert approvals.rules(tmp_path) == ("allow run a", "allow run b")
+    assert approvals.rules(tmp_path, anywhere=True) == ("allow run b", "allow run c")
+    assert approvals.forget(tmp_path, ["allow run b"]) == ("allow run b",)
+    assert approvals.rules(tmp_path, anywhere=True) == ("allow run c",)
+    assert approvals.workspaces() == {str(tmp_path)}
 
 
 def test_no_file_allows_nothing(approvals: Approvals, tmp_path: Path) -> None:

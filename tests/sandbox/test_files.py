@@ -292,3 +292,12 @@ async def test_a_file_that_is_larger_than_any_memory_is_read_in_part_only(sandbo
         await sandbox.read("holes")
     assert await sandbox.read("holes", offset=1 << 36, limit=10) == bytes(10)
     assert len(await sandbox.read("holes", offset=(100 << 30) - 10)) == 10
+
+
+async def test_a_file_without_an_end_that_says_it_is_empty_is_not_read_into_our_memory(
+    sandbox: SupervisedSandbox,
+) -> None:
+    if sandbox.name != "bwrap":
+        pytest.skip("there, files of /proc are not read at all")
+    with pytest.raises(OSError, match="too large to be read whole"):
+        await sandbox.read("/proc/self/pagemap")

@@ -13,6 +13,7 @@ import pytest
 
 from handwork.config import SandboxSettings
 from handwork.sandbox import guard as guarding
+from handwork.sandbox import stamps
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.open import open_sandbox
 
@@ -472,7 +473,7 @@ async def test_a_call_costs_next_to_nothing_where_nothing_appeared(
     for number in range(300):
         (ground.space / f"file{number}").touch()
     await ground.run("true")
-    monkeypatch.setattr(guarding, "_SETTLED", -1.0)
+    monkeypatch.setattr(stamps, "_SETTLED", -1.0)
     await ground.told()
     read = list[str]()
     names = guarding.beneath.names

@@ -622,9 +622,13 @@ def test_actions_tell_reading_from_writing() -> None:
     tool = StrReplaceEditor()
     (view,) = tool.actions({"command": "view", "path": "a"})
     assert (view.kind, view.resource, view.repeatable) == ("read", "a", True)
-    for command in ("create", "str_replace", "insert", "undo_edit"):
-        (action,) = tool.actions({"command": command, "path": "a"})
-        assert (action.kind, action.resource, action.repeatable) == ("write", "a", False)
+    (create,) = tool.actions({"command": "create", "path": "a"})
+    assert (create.kind, create.resource, create.repeatable) == ("write", "a", False)
+    for command in ("str_replace", "insert", "undo_edit"):  # what they answer shows lines of the file
+        assert [(action.kind, action.resource) for action in tool.actions({"command": command, "path": "a"})] == [
+            ("write", "a"),
+            ("read", "a"),
+        ]
 
 
 # Others who write, and other names

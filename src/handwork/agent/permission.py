@@ -60,7 +60,7 @@ async def denial(run: Run, wanted: Wanted) -> str | None:
             rules=_rules(run, wanted, real),
         )
         approval = await _put(run, request, session.approve_door)
-        _keep(run, request, approval)
+        _keep(run, wanted, request, approval)
     if approval.decision == "deny":
         reason = f": {approval.reason}" if approval.reason else ""
         return f"Not executed: the user denied this call{reason}"
@@ -160,11 +160,12 @@ async def _settled(run: Run, call: ToolCall, decision: Literal["allow", "deny"],
         await run.gate()
 
 
-def _keep(run: Run, request: ApprovalRequest, approval: Approval) -> None:
+def _keep(run: Run, wanted: Wanted, request: ApprovalRequest, approval: Approval) -> None:
     if approval.decision not in ("allow_session", "allow_always"):
         return
     try:
-        run.session.grants.allow(request.rules, for_good=approval.decision == "allow_always")
+        for_good = approval.decision == "allow_always"
+        run.session.grants.allow(request.rules, for_good=for_good, contained=_contained(run, wanted))
     except ConfigError as error:
         run.session.notify("warning", f"It holds for this session only: {error}")
 

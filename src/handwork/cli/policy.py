@@ -24,12 +24,13 @@ def print_rules(config: Path | None, workspace: Path | None, as_json: bool) -> N
     folder = real_folder(workspace)
     configuration = load_configuration(config, workspace=folder)
     settings, approvals = configuration.settings, Approvals(configuration.settings.home.config)
-    kept = approvals.rules(folder)
+    kept, anywhere = approvals.rules(folder), approvals.rules(folder, anywhere=True)
     if as_json:
         found = {
             "rules": list(settings.policy.rules),
             "workspace": str(folder),
             "allowed": list(kept),
+            "allowed_without_sandbox": list(anywhere),
             "file": str(approvals.path),
         }
         print(json.dumps(found, ensure_ascii=False, indent=2))
@@ -40,11 +41,12 @@ def print_rules(config: Path | None, workspace: Path | None, as_json: bool) -> N
     for rule in settings.policy.rules or ("(none)",):
         screen.line(f"  {one_line(rule, _WIDEST)}")
     screen.line(f"\nAllowed for good in {one_line(str(folder), 200)}", "bold")
-    for number, rule in enumerate(kept, 1):
-        screen.line(f"  {number}. {one_line(rule, _WIDEST)}")
-    if not kept:
+    for number, rule in enumerate((*kept, *anywhere), 1):
+        where = "" if number <= len(kept) else "  (without a sandbox, too)"
+        screen.line(f"  {number}. {one_line(rule, _WIDEST)}{where}")
+    if not kept and not anywhere:
         screen.line("  (nothing)")
-    others = len(approvals.all()) - bool(kept)
+    others = len(approvals.workspaces() - {os.path.realpath(folder)})
     if others:
         screen.line(f"\nIn {others} other folder{'s' if others > 1 else ''}, too: {approvals.path}")
 
@@ -55,7 +57,7 @@ def forget_rules(rules: tuple[str, ...], everything: bool, workspace: Path | Non
         raise ConfigError("Which rules?", hint="name one as `handwork policy list` shows it, or all of them by --all")
     folder = real_folder(workspace)
     approvals = Approvals(Home.from_environ(os.environ).config)
-    kept = approvals.rules(folder)
+    kept = (*approvals.rules(folder), *approvals.rules(folder, anywhere=True))
     named = None if everything else [_named(rule, kept) for rule in rules]
     gone = approvals.forget(folder, named)
     screen = open_screen(sys.stdout, spins=False)

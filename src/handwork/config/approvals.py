@@ -1,4 +1,7 @@
-"""What people allowed for good, by workspace: a file of the user's own that only its user may read and change."""
+"""What people allowed for good, by workspace: a file of the user's own that only its user may read and change.
+
+What was allowed where a sandbox confined it holds there alone; what was allowed without one holds everywhere.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ _HEAD = (
     "# What you answered with “always”, by workspace. Written by Handwork; `handwork policy forget` takes a rule back,\n"
     "# and so does deleting its line.\n"
 )
+_CONFINED, _ANYWHERE = "workspaces", "without_sandbox"
 _MOST = 1_000
 """Rules of one workspace that are kept; the oldest go first."""
 
@@ -38,17 +42,20 @@ class Approvals:
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
 
-    def rules(self, workspace: Path) -> tuple[str, ...]:
-        """The rules that were written for a workspace, the oldest first."""
-        return self.all().get(_key(workspace), ())
+    def rules(self, workspace: Path, *, anywhere: bool = False) -> tuple[str, ...]:
+        """The rules that were written for a workspace, the oldest first: those for a sandbox, or those that hold `anywhere`."""
+        return self._tables()[_table(anywhere)].get(_key(workspace), ())
 
-    def all(self) -> Mapping[str, tuple[str, ...]]:
-        """The rules of every workspace, by its real path."""
+    def workspaces(self) -> frozenset[str]:
+        """The real path of every workspace for which there are rules."""
+        return frozenset(name for workspaces in self._tables().values() for name in workspaces)
+
+    def _tables(self) -> dict[str, dict[str, tuple[str, ...]]]:
         try:
             text = read_regular(self.path).decode()
             found = self.path.stat()
         except (FileNotFoundError, NotADirectoryError):
-            return {}
+            return {_CONFINED: {}, _ANYWHERE: {}}
         except UnicodeDecodeError:
             raise self._damaged("it is not UTF-8 text") from None
         except OSError as error:
@@ -62,33 +69,42 @@ class Approvals:
             )
         return self._read(text)
 
-    def add(self, workspace: Path, rules: Iterable[str]) -> None:
+    def add(self, workspace: Path, rules: Iterable[str], *, anywhere: bool = False) -> None:
         """Write rules for a workspace; those that are there stay."""
         with alone_in(self.path.parent):
-            there = dict(self.all())
+            tables = self._tables()
+            there = tables[_table(anywhere)]
             kept = list(dict.fromkeys([*there.get(_key(workspace), ()), *rules]))
-            self._write(there | {_key(workspace): tuple(kept[-_MOST:])})
+            there[_key(workspace)] = tuple(kept[-_MOST:])
+            self._write(tables)
 
     def forget(self, workspace: Path, rules: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Take rules of a workspace back (None: all of them). Returns those that were there."""
+        """Take rules of a workspace back (None: all of them), wherever they hold. Returns those that were there."""
+        named, gone = None if rules is None else set(rules), list[str]()
         with alone_in(self.path.parent):
-            there = dict(self.all())
-            before = there.pop(_key(workspace), ())
-            gone = before if rules is None else tuple(rule for rule in before if rule in set(rules))
-            left = tuple(rule for rule in before if rule not in gone)
+            tables = self._tables()
+            for workspaces in tables.values():
+                before = workspaces.pop(_key(workspace), ())
+                left = tuple(rule for rule in before if named is not None and rule not in named)
+                gone += [rule for rule in before if rule not in left]
+                if left:
+                    workspaces[_key(workspace)] = left
             if gone:
-                self._write(there | ({_key(workspace): left} if left else {}))
-        return gone
+                self._write(tables)
+        return tuple(dict.fromkeys(gone))
 
-    def _read(self, text: str) -> Mapping[str, tuple[str, ...]]:
+    def _read(self, text: str) -> dict[str, dict[str, tuple[str, ...]]]:
         try:
             data = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             raise self._damaged(f"it is no valid TOML: {error}") from None
-        workspaces = data.pop("workspaces", {})
-        if data or not isinstance(workspaces, dict):
-            raise self._damaged("it holds something else than [workspaces]")
-        return {workspace: self._checked(workspace, rules) for workspace, rules in workspaces.items()}
+        tables = {name: data.pop(name, {}) for name in (_CONFINED, _ANYWHERE)}
+        if data or not all(isinstance(table, dict) for table in tables.values()):
+            raise self._damaged(f"it holds something else than [{_CONFINED}] and [{_ANYWHERE}]")
+        return {
+            name: {workspace: self._checked(workspace, rules) for workspace, rules in table.items()}
+            for name, table in tables.items()
+        }
 
     def _checked(self, workspace: str, rules: Any) -> tuple[str, ...]:
         if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
@@ -108,18 +124,26 @@ class Approvals:
             hint="correct the file, or delete it and be asked again",
         )
 
-    def _write(self, workspaces: Mapping[str, tuple[str, ...]]) -> None:
-        rows = [
-            f"{_text(name)} = [\n{''.join(f'  {_text(rule)},{chr(10)}' for rule in rules)}]\n"
-            for name, rules in workspaces.items()
-        ]
+    def _write(self, tables: Mapping[str, Mapping[str, tuple[str, ...]]]) -> None:
+        text = _HEAD + "".join(f"\n[{name}]\n{_rows(table)}" for name, table in tables.items() if table)
         try:
-            write_privately(self.path, _HEAD + "\n[workspaces]\n" + "".join(rows))
+            write_privately(self.path, text)
         except OSError as error:
             raise ConfigError(
                 f"The approval cannot be kept in {self.path}: {error.strerror}",
                 hint="free or open that folder, or name another in HANDWORK_HOME",
             ) from None
+
+
+def _table(anywhere: bool) -> str:
+    return _ANYWHERE if anywhere else _CONFINED
+
+
+def _rows(workspaces: Mapping[str, tuple[str, ...]]) -> str:
+    return "".join(
+        f"{_text(name)} = [\n{''.join(f'  {_text(rule)},{chr(10)}' for rule in rules)}]\n"
+        for name, rules in workspaces.items()
+    )
 
 
 def _key(workspace: Path) -> str:

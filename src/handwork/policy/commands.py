@@ -122,7 +122,7 @@ class _Reader(Redirections):
             raise Unreadable
         elif self.peek(1) == "(":
             self.arithmetic()
-            self.found.add(Part((Word("(("), Word("", static=False))))
+            self.evaluated()
             self._closed = True
         else:
             self.at += 1
@@ -197,14 +197,16 @@ class _Reader(Redirections):
             self._function(name)
 
     def _loop(self, levels: list[str]) -> None:
-        """Take `for name in words`, or `for ((…))`."""
+        """Take `for name in words`, which sets a variable for all that follows, or `for ((…))`."""
         if self._next() == "(":
             if self.peek(1) != "(":
                 raise Unreadable
             self.arithmetic()
             return
-        if self.word().plain is False:
+        name = self.word()
+        if name.plain is False:
             raise Unreadable
+        self.found.add(Part((), (Word("", static=False, assigns=name.text),)))
         self._skip_lines()
         if not re.compile(r"in(?=[ \t\n;])").match(self.text, self.at):
             return

@@ -78,6 +78,19 @@ _TABLE = {
     "unzip": _flags("", "d"),
     "tcpdump": _flags("", "zw"),
     "env": _flags("split-string", "S"),
+    "printf": _flags("", "", "-v"),
+    "test": _flags("", "", "-v -R"),
+    "[": _flags("", "", "-v -R"),
+    "wait": _flags("", "p"),
+    "split": _flags("filter"),
+    "tree": _flags("", "oR"),
+    "ip": _flags("batch force", "", "netns vrf -b -batch"),
+    "sqlite3": _flags("", "", "-cmd -init"),
+    "gcc": _flags("", "", "-wrapper -B -specs -fplugin"),
+    "bat": _flags("pager"),
+    "emacs": _flags("eval execute load funcall script batch", "lf"),
+    "psql": _flags("command file output log-file", "cfoL"),
+    "mysql": _flags("execute init-command pager tee", "e"),
     "gdb": _flags("eval-command command init-command init-eval-command ex", "x"),
     "xxd": _flags("", "r"),
     "date": _flags("set file", "sf"),
@@ -86,6 +99,11 @@ _TABLE = {
     "nmap": _flags("script", "o"),
     "openssl": _flags("", "", "-engine -provider -config"),
 }
+_OF_THE_SHELL = frozenset(
+    {"read", "mapfile", "readarray", "getopts", "declare", "typeset", "local", "export", "readonly", "let", "unset"}
+    | {"shopt", "enable", "hash", "bind", "complete", "compopt", "source", ".", "exec", "fc", "history"}
+)
+"""Builtins whose arguments may set PATH, give a name to another program, or run what stands in them."""
 _SAFE_SED = re.compile(
     r"\d*(,(\d+|\$))?[pd=q]|\$[pd=]|/[\w .-]*/[pd]|s(?P<sign>[/|,#:@])((?!(?P=sign))[^\\\n]|\\.)*(?P=sign)"
     r"((?!(?P=sign))[^\\\n]|\\.)*(?P=sign)[gpiI\d]*"
@@ -123,6 +141,11 @@ def exec_flags(words: Sequence[Word]) -> list[int]:
     if name == "tar" and len(words) > 1 and set(words[1].text) & set(flags.short):  # `tar xIf`, without a dash
         found.append(1)
     return found
+
+
+def shell_changes(words: Sequence[Word]) -> list[int]:
+    """The places of the arguments by which a builtin of the shell changes what later words mean."""
+    return list(range(1, len(words))) if words[0].text in _OF_THE_SHELL else []
 
 
 def _is_one(flags: _Flags, text: str) -> bool:

@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from handwork.policy.match import Match
 
-_ANY = ("*", "**")
+ANY = ("*", "**")
+"""Patterns that name everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def is_real(path: str) -> bool:
 
 def real_pattern(pattern: str, place: Place) -> str:
     """The pattern with the real path of its beginning: what links on the way to it lead to."""
-    if pattern in _ANY or "://" in pattern:
+    if pattern in ANY or "://" in pattern:
         return pattern
     parts = place.absolute(pattern).split("/")
     fixed = next((number for number, part in enumerate(parts) if _is_wild(part)), len(parts))
@@ -49,16 +50,16 @@ def path_match(pattern: str, resource: str, place: Place) -> Match:
     `*` is one name or a part of one, `**` any folders; a folder stands for all that is below it. A resource that is a folder above
     what the pattern names may be used to reach it. A path that is not real is taken for what it seems to be.
     """
-    if pattern in _ANY:
+    if pattern in ANY:
         return Match.YES
     if resource in ("", "*"):
         return Match.MAYBE
     if "://" in resource or "://" in pattern:
         return Match.YES if f"{resource}/".startswith(f"{pattern.rstrip('/')}/") else Match.NO
-    return _compiled(place.absolute(pattern)).match(place.absolute(resource))
+    return compiled(place.absolute(pattern)).match(place.absolute(resource))
 
 
-class _Pattern:
+class Pattern:
     """A pattern by its parts: names, names with `*` or `?`, and None for `**`."""
 
     def __init__(self, pattern: str) -> None:
@@ -70,10 +71,20 @@ class _Pattern:
         self._begins = names[:fixed]
 
     def match(self, path: str) -> Match:
+        """How surely it names an absolute path."""
         names = [name for name in path.split("/") if name]
         if self._covers(names):
             return Match.YES
         return Match.MAYBE if self._begins[: len(names)] == names else Match.NO
+
+    def leads_to(self, path: str) -> bool:
+        """Whether it may name something below a path."""
+        states = self._closure({0})
+        for name in filter(None, path.split("/")):
+            if any(state < len(self._parts) and self._parts[state] is None for state in states):
+                return True  # behind ** anything may follow
+            states = self._closure({after for state in states for after in self._after(state, name)})
+        return bool(states - {len(self._parts)})
 
     def _covers(self, names: list[str]) -> bool:
         states = self._closure({0})
@@ -105,8 +116,9 @@ def _is_wild(name: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> _Pattern:
-    return _Pattern(pattern)
+def compiled(pattern: str) -> Pattern:
+    """The pattern of an absolute path, read once."""
+    return Pattern(pattern)
 
 
 def _name(name: str) -> re.Pattern[str]:

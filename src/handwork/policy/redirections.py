@@ -6,8 +6,8 @@ import re
 from typing import Literal
 
 from handwork.policy.found import MOST, Found
-from handwork.policy.parts import Access
-from handwork.policy.word import Unreadable, Word
+from handwork.policy.parts import Access, Part
+from handwork.policy.word import UNKNOWN, Unreadable, Word
 from handwork.policy.words import Words
 
 REDIRECTION = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||<|>")
@@ -25,6 +25,9 @@ class Redirections(Words):
         """Whether the command has a word, an assignment or a redirection."""
         self.awaited: list[tuple[str, bool, bool]] = []
         """The here-documents that begin behind this line: their end, whether tabs are cut off, whether it was quoted."""
+
+    def evaluated(self) -> None:
+        self.found.add(Part((Word("(("), UNKNOWN)))
 
     def documents(self) -> None:
         """Read the here-documents that begin here."""

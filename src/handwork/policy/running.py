@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from handwork.config.policy_rules import Rule
-from handwork.policy.exec_flags import exec_flags, names_of
+from handwork.policy.exec_flags import exec_flags, names_of, shell_changes
 from handwork.policy.match import Match
 from handwork.policy.parts import Part
 from handwork.policy.word import Word
@@ -37,7 +37,8 @@ def allows(rule: Rule, part: Part, defined: frozenset[str]) -> bool:
         return False
     if not all(is_harmless(word) for word in part.assigns):
         return False
-    return all(at < len(rule.words) for at in exec_flags(part.words))
+    changes = [at for at in shell_changes(part.words) if not is_harmless(part.words[at])]
+    return all(at < len(rule.words) for at in (*exec_flags(part.words), *changes))
 
 
 def run_match(rule: Rule, part: Part) -> Match:
@@ -49,7 +50,7 @@ def run_match(rule: Rule, part: Part) -> Match:
     first, rest = part.words[0], part.words[1:]
     name = rule.words[0].rpartition("/")[2]
     if not first.static:
-        return Match.NO if first.glob and not _may_be(first, name) else Match.MAYBE
+        return Match.NO if first.glob and not _may_name(first, name) else Match.MAYBE
     if name not in names_of(first):
         return Match.NO
     return _rest(rule.words[1:], rest) if rule.open else _exactly(rule.words[1:], rest)
@@ -121,3 +122,8 @@ def _is_flag(text: str) -> bool:
 def _may_be(word: Word, text: str) -> bool:
     """Whether a pattern of names of files may give this word."""
     return fnmatch.fnmatchcase(text, word.text)
+
+
+def _may_name(first: Word, name: str) -> bool:
+    """Whether a pattern in a program's place may give one of this name, in whatever folder."""
+    return fnmatch.fnmatchcase(name, first.text.rpartition("/")[2])

@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 
 from handwork.policy.ansi_c import decoded
+from handwork.policy.expansions import evaluates, is_plain_arithmetic
 from handwork.policy.word import Making, Unreadable, Word
 
 _RUN = re.compile(r"[^ \t\n|&;()<>'\"\\$`*?\[{]+")
@@ -33,6 +34,10 @@ class Words(ABC):
     @abstractmethod
     def inner(self, text: str) -> None:
         """Read commands that stand in a text of their own."""
+
+    @abstractmethod
+    def evaluated(self) -> None:
+        """Take an expansion that evaluates what a variable holds."""
 
     def peek(self, offset: int = 0) -> str:
         """The sign that comes next, '' at the end."""
@@ -212,6 +217,12 @@ class Words(ABC):
 
     def arithmetic(self) -> None:
         """Read `((…))`. What may be two subshells as well is not understood."""
+        begin = self.at
+        self._balanced()
+        if not is_plain_arithmetic(self.text[begin : self.at]):
+            self.evaluated()
+
+    def _balanced(self) -> None:
         level = 0
         while sign := self.peek():
             if sign == "$":
@@ -243,12 +254,14 @@ class Words(ABC):
         """Go over `${…}`, for what is substituted in it."""
         if self.peek() in (" ", "\t", "\n", "|", "(", ""):
             raise Unreadable  # bash 5.3 runs what stands there
-        made = Making([])
+        made, begin = Making([]), self.at
         self.depth += 1
         if self.depth > _DEEPEST:
             raise Unreadable
         while sign := self.peek():
             if sign == "}":
+                if evaluates(self.text[begin : self.at]):
+                    self.evaluated()
                 self.at += 1
                 self.depth -= 1
                 return

@@ -4,97 +4,76 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from handwork.policy.behind import ANYTHING, Inner, Wrapper, behind, joined, text_of
 from handwork.policy.commands import parse
 from handwork.policy.exec_flags import exec_flags, program_of
 from handwork.policy.parts import Part, Script
 from handwork.policy.word import UNKNOWN, Word
 
-_ANYTHING = Script((Part((UNKNOWN,)),))
-"""A command that nobody knows before it runs."""
 _MOST = 16
 """Commands of one command that are looked at."""
 _LONGEST = 1_000
 """Words of a command that is looked through; a longer one may run anything."""
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
-    """What a command runs: `at` is the place of the word with which that begins."""
-
-    at: int
-    script: Script
-
-
-@dataclass(frozen=True, slots=True)
-class _Wrapper:
-    """How the words before the inner command are told from it.
-
-    valued: letters of options that take the next word, if nothing else is in theirs.
-    named: the same of long options.
-    operands: words before the command. assigns: whether NAME=value may stand there.
-    joined: the words become one text that a shell reads. more: further words follow that nobody knows.
-    """
-
-    valued: str = ""
-    named: tuple[str, ...] = ()
-    operands: int = 0
-    assigns: bool = False
-    joined: bool = False
-    more: bool = False
-
-
-_SUDO = _Wrapper(
+_SUDO = Wrapper(
     "ugpCcDRrTtUha", ("--user", "--group", "--prompt", "--chroot", "--chdir", "--host", "--role", "--type"), 0, True
 )
-_PLAIN = _Wrapper()
+_PLAIN = Wrapper()
+_XARGS = Wrapper("aEILnPsd", ("--arg-file", "--max-args", "--max-procs", "--delimiter"), more=True)
 _WRAPPERS = {
     **dict.fromkeys(["sudo", "doas", "pkexec", "run0"], _SUDO),
-    "env": _Wrapper("uC", ("--unset", "--chdir"), assigns=True),
+    "env": Wrapper("uC", ("--unset", "--chdir"), assigns=True),
     **dict.fromkeys(["nohup", "setsid", "builtin", "busybox", "toybox", "command", "unbuffer", "catchsegv"], _PLAIN),
     **dict.fromkeys(["fakeroot", "fakechroot", "valgrind", "linux32", "linux64", "torsocks", "torify"], _PLAIN),
-    **dict.fromkeys(["dbus-run-session", "npx", "bunx", "uvx", "pipx"], _PLAIN),
-    "exec": _Wrapper("a"),
-    "nice": _Wrapper("n", ("--adjustment",)),
-    "ionice": _Wrapper("cnpPu", ("--class", "--classdata")),
-    "time": _Wrapper("fo", ("--format", "--output")),
-    "stdbuf": _Wrapper("ioe", ("--input", "--output", "--error")),
-    "timeout": _Wrapper("sk", ("--signal", "--kill-after"), 1),
-    "chrt": _Wrapper("TPDp", (), 1),
-    "taskset": _Wrapper("", (), 1),
-    "chroot": _Wrapper("", (), 1),
-    "setarch": _Wrapper("", (), 1),
-    "faketime": _Wrapper("f", (), 1),
-    "unshare": _Wrapper("RwSG", ("--root", "--wd", "--setuid", "--setgid")),
-    "nsenter": _Wrapper("tSGrw", ("--target", "--setuid", "--setgid")),
-    "setpriv": _Wrapper("", ("--reuid", "--regid", "--groups")),
-    "prlimit": _Wrapper(),
-    "numactl": _Wrapper("NmCi"),
-    "systemd-run": _Wrapper("pMHtu", ("--unit", "--property", "--uid", "--gid", "--setenv", "--slice")),
-    "cgexec": _Wrapper("g"),
-    "strace": _Wrapper("oeEpPsauIbOSX"),
-    "ltrace": _Wrapper("oeEpsaunlFA"),
-    "proxychains": _Wrapper("f"),
-    "proxychains4": _Wrapper("f"),
-    "xvfb-run": _Wrapper("efnpsw"),
-    "firejail": _Wrapper(),
-    "rlwrap": _Wrapper("bCDfHlpPqsStz"),
-    "runuser": _Wrapper("ugG", ("--user", "--group")),
-    "xargs": _Wrapper("aEILnPsd", ("--arg-file", "--max-args", "--max-procs", "--delimiter"), more=True),
-    "watch": _Wrapper("nq", ("--interval",), joined=True),
-    "parallel": _Wrapper("jaISNnLdCPE", ("--jobs", "--arg-file", "--delay", "--results"), joined=True, more=True),
-    "ssh": _Wrapper("BbcDEeFIiJLlmOopQRSWw", (), 1, joined=True),
-    "eval": _Wrapper(joined=True),
+    **dict.fromkeys(["dbus-run-session", "dbus-launch", "npx", "bunx", "uvx", "pipx", "i386", "x86_64"], _PLAIN),
+    **dict.fromkeys(["eatmydata", "chronic", "ifne", "entr", "caffeinate", "ld.so", "ld-linux-x86-64.so.2"], _PLAIN),
+    **dict.fromkeys(["ld-linux-aarch64.so.1", "ld-linux.so.2", "ld-musl-x86_64.so.1"], _PLAIN),
+    "exec": Wrapper("a"),
+    "nice": Wrapper("n", ("--adjustment",)),
+    "ionice": Wrapper("cnpPu", ("--class", "--classdata")),
+    "time": Wrapper("fo", ("--format", "--output")),
+    "stdbuf": Wrapper("ioe", ("--input", "--output", "--error")),
+    "timeout": Wrapper("sk", ("--signal", "--kill-after"), 1),
+    "chrt": Wrapper("TPDp", (), 1),
+    "taskset": Wrapper("", (), 1),
+    "chroot": Wrapper("", (), 1),
+    "setarch": Wrapper("", (), 1),
+    "faketime": Wrapper("f", (), 1),
+    "unshare": Wrapper("RwSG", ("--root", "--wd", "--setuid", "--setgid")),
+    "nsenter": Wrapper("tSGrw", ("--target", "--setuid", "--setgid")),
+    "setpriv": Wrapper("", ("--reuid", "--regid", "--groups")),
+    "prlimit": Wrapper(),
+    "numactl": Wrapper("NmCi"),
+    "systemd-run": Wrapper("pMHtu", ("--unit", "--property", "--uid", "--gid", "--setenv", "--slice")),
+    "cgexec": Wrapper("g"),
+    "strace": Wrapper("oeEpPsauIbOSX"),
+    "ltrace": Wrapper("oeEpsaunlFA"),
+    "proxychains": Wrapper("f"),
+    "proxychains4": Wrapper("f"),
+    "xvfb-run": Wrapper("efnpsw"),
+    "firejail": Wrapper(),
+    "rlwrap": Wrapper("bCDfHlpPqsStz"),
+    "runuser": Wrapper("ugG", ("--user", "--group")),
+    "xargs": _XARGS,
+    "watch": Wrapper("nq", ("--interval",), joined=True),
+    "parallel": Wrapper("jaISNnLdCPE", ("--jobs", "--arg-file", "--delay", "--results"), joined=True, more=True),
+    "ssh": Wrapper("BbcDEeFIiJLlmOopQRSWw", (), 1, joined=True),
+    "eval": Wrapper(joined=True),
 }
-_SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash"])
-_TAKING_TEXT = {"su": "c", "runuser": "c", "script": "c", "flock": "c", "nix-shell": "", "xterm": ""}
-"""Programs to which an option of that letter gives a text for a shell."""
+_SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "yash", "posh"])
+_TAKING_TEXT = {
+    **dict.fromkeys(["su", "runuser", "script", "flock", "sg", "npx", "npm", "pnpm"], "c"),
+    **dict.fromkeys(["mapfile", "readarray", "complete"], "C"),
+    **{"nix-shell": "", "xterm": "e"},
+}
+"""Programs to which an option of that letter (or --command, --run) gives a text for a shell."""
 _RUNNERS = frozenset(
     {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("pdm", "run"), ("hatch", "run"), ("conda", "run")}
     | {("bundle", "exec"), ("npm", "exec"), ("pnpm", "exec"), ("yarn", "exec"), ("pnpm", "dlx"), ("git", "bisect")}
 )
+_NAMED_VALUE = re.compile(r"^\s*(exec=|ProxyCommand[= ])")
 _EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 
 
@@ -104,7 +83,7 @@ def inner_commands(part: Part) -> tuple[Inner, ...]:
     if not words or not words[0].static:
         return ()
     if len(words) > _LONGEST:
-        return (Inner(1, _ANYTHING),)
+        return (Inner(1, ANYTHING),)
     name = program_of(words[0])
     found: list[Inner] = []
     if name in _SHELLS:
@@ -114,66 +93,35 @@ def inner_commands(part: Part) -> tuple[Inner, ...]:
     if reader := _READERS.get(name):
         found += reader(words)
     if len(words) > 2 and (name, words[1].text) in _RUNNERS:
-        found += _behind(words, 2 if name != "git" else 3, _PLAIN)
+        found += behind(words, 2 if name != "git" else 3, _PLAIN)
     if wrapper := _WRAPPERS.get(name):
-        found += _behind(words, 1, wrapper)
-    if not found:
-        found += [inner for at in exec_flags(words)[:_MOST] for inner in _value_of(words, at)]
-    return tuple(found)
+        found += behind(words, 1, wrapper)
+    own = min((inner.at for inner in found), default=len(words))
+    flags = [at for at in exec_flags(words)[:_MOST] if at < own]
+    return (*found, *(inner for at in flags for inner in _value_of(words, at)))
 
 
-def _behind(words: Sequence[Word], at: int, wrapper: _Wrapper) -> list[Inner]:
-    """The command behind a wrapper's own words."""
-    operands = wrapper.operands
-    while at < len(words):
-        word = words[at]
-        if not word.static:
-            break  # an option, its value or the command itself: nobody knows
-        if word.text == "--":
-            at += 1
-            if not operands:
-                break
-        elif word.text.startswith("-") and len(word.text) > 1:
-            at += 2 if _takes_next(word.text, wrapper) else 1
-        elif wrapper.assigns and _ASSIGNMENT.match(word.text):
-            at += 1
-        elif operands:
-            operands, at = operands - 1, at + 1
-        else:
-            break
-    if at >= len(words):
-        return []
-    rest = words[at:]
-    more = [UNKNOWN] if wrapper.more else []
-    if wrapper.joined:
-        return [Inner(at, _joined(rest, more))]
-    if not rest[0].static:
-        return [Inner(at, _ANYTHING)]
-    return [Inner(at, Script((Part((*rest, *more)),)))]
+def _of_xargs(words: Sequence[Word]) -> list[Inner]:
+    """`xargs -I{} …`: every word that holds the mark is nobody knows what."""
+    for at, word in enumerate(words[:-1]):
+        if found := re.fullmatch(r"-I(.*)|-i(.*)|--replace(?:=(.*))?", word.text, re.DOTALL):
+            begin = at + 2 if word.text == "-I" else at + 1
+            mark = found[1] or found[2] or found[3] or (words[at + 1].text if word.text == "-I" else "{}")
+            rest = [UNKNOWN if mark in each.text else each for each in words[begin:]]
+            return behind([*words[:begin], *rest], 1, _XARGS)
+    return []
 
 
-def _takes_next(option: str, wrapper: _Wrapper) -> bool:
-    if option.startswith("--"):
-        return option in wrapper.named
-    return option[-1] in wrapper.valued and not any(letter in wrapper.valued for letter in option[1:-1])
+def _of_source(words: Sequence[Word]) -> list[Inner]:
+    """`source <(…)`: what a stream or a variable holds is run; a file is a script like any other."""
+    unknown = len(words) > 1 and (not words[1].static or words[1].text.startswith(("/dev/", "/proc/")))
+    return [Inner(1, ANYTHING)] if unknown else []
 
 
-def _joined(words: Sequence[Word], more: Sequence[Word]) -> Script:
-    """The script that words make when a shell reads them as one text."""
-    if not all(word.static for word in words):
-        known = parse(" ".join(word.text for word in words))
-        return Script((*known.parts, *_ANYTHING.parts), known.accesses, known.whole, known.defined)
-    script = parse(" ".join(word.text for word in words))
-    if more and script.parts:
-        *before, last = script.parts
-        script = Script(
-            (*before, Part((*last.words, *more), last.assigns)), script.accesses, script.whole, script.defined
-        )
-    return script
-
-
-def _text(word: Word) -> Script:
-    return parse(word.text) if word.static else _ANYTHING
+def _of_parallel(words: Sequence[Word]) -> list[Inner]:
+    """`parallel ::: text`: without a command the arguments are commands."""
+    found = behind(words, 1, _WRAPPERS["parallel"])
+    return [Inner(each.at, ANYTHING) for each in found if words[each.at].text.startswith(":::")]
 
 
 def _of_a_shell(words: Sequence[Word]) -> list[Inner]:
@@ -190,13 +138,13 @@ def _of_a_shell(words: Sequence[Word]) -> list[Inner]:
             continue
         text = text or "c" in option
         if "s" in option:
-            return [Inner(at - 1, _ANYTHING)]
+            return [Inner(at - 1, ANYTHING)]
         at += option[-1] in "oO"
     if at >= len(words):
-        return [Inner(len(words) - 1, _ANYTHING)]
+        return [Inner(len(words) - 1, ANYTHING)]
     if not words[at].static or words[at].text in ("-", "/dev/stdin"):
-        return [Inner(at, _ANYTHING)]
-    return [Inner(at, _text(words[at]))] if text else []
+        return [Inner(at, ANYTHING)]
+    return [Inner(at, text_of(words[at]))] if text else []
 
 
 def _text_behind(words: Sequence[Word], letter: str) -> list[Inner]:
@@ -205,15 +153,16 @@ def _text_behind(words: Sequence[Word], letter: str) -> list[Inner]:
     for at, word in enumerate(words[1:], 1):
         if not word.static:
             continue
-        if word.text in ("--command", "--run", "-e") or re.fullmatch(rf"-[a-zA-Z]*{letter}", word.text):
-            found += [Inner(at + 1, _text(words[at + 1]))] if at + 1 < len(words) and letter else []
+        short = letter and re.fullmatch(rf"-[a-zA-Z]*{letter}", word.text)
+        if short or word.text in ("--command", "--run"):
+            found += [Inner(at + 1, text_of(words[at + 1]))] if at + 1 < len(words) else []
         elif word.text.startswith("--command=") or (letter and word.text.startswith(f"-{letter}")):
             found.append(Inner(at, parse(word.text.partition("=")[2] or word.text[2:])))
     return found
 
 
 def _of_flock(words: Sequence[Word]) -> list[Inner]:
-    return [each for each in _behind(words, 1, _Wrapper("wE", ("--timeout",), 1)) if each.at > 1]
+    return [each for each in behind(words, 1, Wrapper("wE", ("--timeout",), 1)) if each.at > 1]
 
 
 def _of_find(words: Sequence[Word]) -> list[Inner]:
@@ -223,8 +172,8 @@ def _of_find(words: Sequence[Word]) -> list[Inner]:
         if word.text in _EXECUTING and len(found) < _MOST:
             end = next((n for n in range(at + 1, len(words)) if words[n].text in (";", "+")), len(words))
             inner = tuple(UNKNOWN if "{}" in each.text else each for each in words[at + 1 : end])
-            found.append(Inner(at + 1, Script((Part((*inner, UNKNOWN)),)) if inner else _ANYTHING))
-    return [*found, Inner(1, _ANYTHING)] if len(found) == _MOST else found
+            found.append(Inner(at + 1, Script((Part((*inner, UNKNOWN)),)) if inner else ANYTHING))
+    return [*found, Inner(1, ANYTHING)] if len(found) == _MOST else found
 
 
 def _of_alias(words: Sequence[Word]) -> list[Inner]:
@@ -232,17 +181,17 @@ def _of_alias(words: Sequence[Word]) -> list[Inner]:
     found = []
     for at, word in enumerate(words[1:], 1):
         if not word.static:
-            found.append(Inner(at, _ANYTHING))
+            found.append(Inner(at, ANYTHING))
         elif "=" in word.text:
-            found.append(Inner(at, _joined([Word(word.text.partition("=")[2])], [UNKNOWN])))
+            found.append(Inner(at, joined([Word(word.text.partition("=")[2])], [UNKNOWN])))
     return found
 
 
 def _of_trap(words: Sequence[Word]) -> list[Inner]:
     at = next((n for n, word in enumerate(words[1:], 1) if word.text != "--"), 0)
     if not at or words[at].text in ("-l", "-p", "-", ""):
-        return [Inner(at, _ANYTHING)] if at and not words[at].static else []
-    return [Inner(at, _text(words[at]))]
+        return [Inner(at, ANYTHING)] if at and not words[at].static else []
+    return [Inner(at, text_of(words[at]))]
 
 
 def _of_split_string(words: Sequence[Word]) -> list[Inner]:
@@ -253,7 +202,7 @@ def _of_split_string(words: Sequence[Word]) -> list[Inner]:
             rest = words[at + 1 :]
             text = found[1] or (rest[0].text if rest else "")
             tail = rest if found[1] else rest[1:]
-            return [Inner(at, _joined([Word(f"env {text}"), *tail], []))]
+            return [Inner(at, joined([Word(f"env {text}"), *tail], []))]
     return []
 
 
@@ -264,18 +213,24 @@ def _of_git(words: Sequence[Word]) -> list[Inner]:
         text = word.text
         if text.startswith("--exec=") or "=!" in text:
             found.append(Inner(at, parse(re.sub(r"^.*?=!?", "", text, count=1))))
+        elif words[at - 1].text in ("-c", "--config"):
+            found.append(Inner(at - 1, parse(text.partition("=")[2])))
+        elif text.startswith("!") and words[1].text == "config":
+            found.append(Inner(at, parse(text[1:])))
         elif text in ("--exec", "-x", "foreach") and at + 1 < len(words):
-            found.append(Inner(at, _joined(words[at + 1 :], []) if text == "foreach" else _text(words[at + 1])))
+            found.append(Inner(at, joined(words[at + 1 :], []) if text == "foreach" else text_of(words[at + 1])))
     return found
 
 
 def _value_of(words: Sequence[Word], at: int) -> list[Inner]:
     """What may be a command in, or behind, an argument that makes the program run one."""
-    text = words[at].text
-    value = text.partition("=")[2] if "=" in text else ""
-    if not value and at + 1 < len(words):
-        return [Inner(at, _text(words[at + 1]))]
-    return [Inner(at, parse(re.sub(r"^\s*(exec=|ProxyCommand=)", "", value)))] if value else []
+    value = words[at].text.partition("=")[2]
+    if value:
+        return [Inner(at, parse(_NAMED_VALUE.sub("", value)))]
+    if at + 1 == len(words):
+        return []
+    behind_it = words[at + 1]
+    return [Inner(at, parse(_NAMED_VALUE.sub("", behind_it.text)) if behind_it.static else ANYTHING)]
 
 
 _READERS: dict[str, Callable[[Sequence[Word]], list[Inner]]] = {
@@ -286,4 +241,8 @@ _READERS: dict[str, Callable[[Sequence[Word]], list[Inner]]] = {
     "env": _of_split_string,
     "git": _of_git,
     "flock": _of_flock,
+    "xargs": _of_xargs,
+    "source": _of_source,
+    ".": _of_source,
+    "parallel": _of_parallel,
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from handwork.errors import ConfigError, SandboxError, SandboxUnavailable
 from handwork.sandbox import root, unavailable
+from handwork.sandbox.closed import Rules
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.guard import Guard
 from handwork.sandbox.guarded import GuardedSandbox
@@ -56,8 +57,9 @@ class BwrapSandbox(GuardedSandbox):
     def __init__(
         self, workspace: Path, artifacts: Path, notify: Notify, *, network: bool = False, hide: Sequence[Path] = (),
         program: Path | None = None, limits: Limits | None = None, writable: Sequence[str] = (),
+        rules: Rules | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(workspace, artifacts, notify, limits, writable=writable)
+        super().__init__(workspace, artifacts, notify, limits, writable=writable, rules=rules)
         self._network, self._hide, self._program = network, tuple(hide), program
         self._strict = self._descriptors = self._sized = True
 
@@ -98,9 +100,10 @@ class BwrapSandbox(GuardedSandbox):
     def _mounts(self, guard: Guard) -> root.Mounts:
         """By descriptors, where bwrap takes them: what somebody put in the place of a folder meanwhile is not shown then."""
         kept = root.Kept(
-            held=[self._workspace / path for path in guard.held],
+            held=[self._workspace / path for path in (*([""] if guard.ruled.sealed else []), *guard.held)],
             pinned=[self._workspace / path for path in guard.pinned],
             muted=[self._workspace / path for path in guard.sockets],
+            masked=[self._workspace / path for path in guard.ruled.masked],
         )
         opened: list[int] = []
 

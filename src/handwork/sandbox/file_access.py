@@ -14,7 +14,7 @@ from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
 
 _CHUNK = 1 << 18
-_WHOLE = 512 << 20
+WHOLE = 512 << 20
 """A file that is larger is not read whole into our memory: with holes in it, it may be larger than any disk."""
 
 
@@ -79,19 +79,14 @@ class FileAccess(ABC):
         return str(found)
 
 
-def check_size(size: int, offset: int) -> None:
-    """Raises OSError (EFBIG) where a file of this size is not to be read from there to its end."""
-    if size - offset > _WHOLE:
-        raise OSError(errno.EFBIG, f"The file is too large to be read whole ({size} bytes)")
-
-
 async def _read_file(fds: list[int], offset: int, limit: int | None) -> bytes:
     # The descriptor comes from inside: what is no plain file could make us wait for ever.
     if len(fds) != 1 or not stat.S_ISREG(os.fstat(fds[0]).st_mode):
         raise PermissionError(13, "Not a regular file")
-    if limit is None:
-        check_size(os.fstat(fds[0]).st_size, offset)
+    if limit is None and (size := os.fstat(fds[0]).st_size - offset) > WHOLE:
+        raise too_large(f"{size} bytes")
     parts: list[bytes] = []
+    start = offset
     while limit is None or limit > 0:
         data = os.pread(fds[0], _CHUNK if limit is None else min(_CHUNK, limit), offset)
         if not data:
@@ -100,9 +95,16 @@ async def _read_file(fds: list[int], offset: int, limit: int | None) -> bytes:
         offset += len(data)
         if limit is not None:
             limit -= len(data)
+        elif offset - start > WHOLE:  # it grows, or its size says nothing, as with those of /proc
+            raise too_large(f"no end after {WHOLE >> 20} MB")
         if len(parts) % 64 == 0:
             await asyncio.sleep(0)  # a large file must not stop the other sessions
     return b"".join(parts)
+
+
+def too_large(how: str) -> OSError:
+    """A file is larger than what is read whole into our memory."""
+    return OSError(errno.EFBIG, f"The file is too large to be read whole ({how})")
 
 
 def _entry(item: Any) -> Entry:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from handwork.sandbox import beneath, protected
+from handwork.sandbox.closed import Rules, is_at
 from handwork.sandbox.foreign import is_foreign, may_be_foreign
 from handwork.sandbox.inner import led_to, within
 from handwork.sandbox.keepsakes import Keepsakes, Turns
 from handwork.sandbox.made import made_inside
+from handwork.sandbox.ruled import Ruled, because, remedy
 from handwork.sandbox.sentences import MOST
-from handwork.sandbox.survey import survey
+from handwork.sandbox.stamps import Stamps
+from handwork.sandbox.survey import AT_START, Bounds, survey
+from handwork.sandbox.texts import shown
 from handwork.schema import Notify
 
 FOLDER = "set-aside"
@@ -25,42 +28,48 @@ _MOST_LOOKED = 300
 """Copies that are compared after one call, in turns."""
 _MOST_AT_ONCE = 40
 """Folders that are looked at after one call, in turns; all are at the end."""
-_SETTLED = 3.0
-"""Seconds after which a folder's time of change is sure to differ at the next change, on every file system."""
+_NO_RULES = Rules()
 
 
 class Guard:
     """Made for each start of a sandbox, after the workspace is there. `holds`: whether the sandbox mounts `held` read-only."""
 
     def __init__(
-        self, workspace: Path, artifacts: Path, notify: Notify, *, writable: Sequence[str] = (), holds: bool = True
-    ) -> None:
+        self, workspace: Path, artifacts: Path, notify: Notify, *, writable: Sequence[str] = (), holds: bool = True,
+        rules: Rules = _NO_RULES, bounds: Bounds = AT_START,
+    ) -> None:  # fmt: skip
         self._workspace, self._artifacts, self._notify = workspace, artifacts, notify
         self._free = tuple("/".join(map(protected.fold, PurePosixPath(each).parts)) for each in writable)
         self._root = beneath.open_folder(workspace)
-        self.found = survey(workspace)
+        self.found = survey(workspace, bounds)
         self._known = {path: why for path, why in self.found.existing.items() if not self._is_allowed(path)}
+        self.ruled = Ruled(workspace, self._root, rules, notify, bounds, holds=holds)
+        self._known |= {path: because(rule) for path, rule in self.ruled.found.write.items() if path}
         self._keepsakes = Keepsakes(self._root)
         self.held: dict[str, int] = {}
         """What the sandbox is to mount read-only, each with its inode."""
         for path, why in list(self._known.items()):
+            if self.ruled.covers(path):
+                continue
             self._hold(path, holds)
-            for target in led_to(self._workspace, self._root, path):
+            for target in led_to(self._workspace, self._root, path) if self._leads(path) else ():
                 if not self._is_free(target) and self._known.setdefault(target, why) is why:
                     self._hold(target, holds)
         self._roots, self._folders = Turns(self.found.roots), Turns(self.found.repositories)
-        self._stamps: dict[str, tuple[int, int]] = {}
+        self._stamps = Stamps(self._root)
         self._said = set[str]()
 
     @property
     def pinned(self) -> list[str]:
         """Git folders that must stay where they are."""
-        return [path for path in self.found.repositories[: _MOST_HELD // 2] if path and not self._is_free(path)]
+        paths = self.found.repositories[: _MOST_HELD // 2]
+        return [path for path in paths if path and not self._is_free(path) and not self.ruled.covers(path)]
 
     @property
     def sockets(self) -> list[str]:
         """Sockets that programs must not reach."""
-        return self.found.sockets[:_MOST_HELD]
+        closed = self.ruled.masked
+        return [path for path in self.found.sockets[:_MOST_HELD] if not any(is_at(path, each) for each in closed)]
 
     @property
     def too_large(self) -> list[str]:
@@ -77,10 +86,12 @@ class Guard:
             return ""
         parts = path.relative_to(self._workspace).parts
         inner = "/".join(parts)
+        if why := self.ruled.why(inner):
+            return why
         if self._is_free(inner):
             return ""
         for place in (*self._known, *self.found.named):
-            if inner == place or inner.startswith(f"{place}/"):
+            if is_at(inner, place):
                 return self._known.get(place) or self.found.named[place]
         for root in self.found.roots:
             rest = _below(inner, root)
@@ -96,11 +107,12 @@ class Guard:
     def tidy(self, *, everything: bool = False) -> list[str]:
         """Put away what appeared and put back what was changed since the last look; sentences for the model."""
         told = []
-        for path, why in list(self._appeared(everything)):
+        for path, why in [*self._appeared(everything), *self.ruled.appeared(everything=everything)]:
             told += self._put_away(path, why)
         for path in self._keepsakes.changed(None if everything else _MOST_LOOKED):
             told += self._restore(path)
         self._check_held()
+        self.ruled.check()
         return told
 
     def end(self) -> list[str]:
@@ -110,7 +122,7 @@ class Guard:
             for path, found in made_inside(self._workspace, self._root, self.found.repositories):
                 self._notify(
                     "warning",
-                    f"The repository {_shown(path)} was made in the sandbox and has git run programs: {_shown('; '.join(found))}. "
+                    f"The repository {shown(path)} was made in the sandbox and has git run programs: {shown('; '.join(found))}. "
                     "Look at them before you use git there.",
                 )
             return told
@@ -134,6 +146,12 @@ class Guard:
             if stat.S_ISREG(each.st_mode) and each.st_nlink > 1:
                 self._keepsakes.keep(inner)  # it can be changed by its other names
 
+    def _leads(self, path: str) -> bool:
+        """Whether the links in it count. What a rule closes is what it names: of a folder, not what links in there lead to."""
+        status = beneath.look(self._root, path)
+        link = status is not None and stat.S_ISLNK(status.st_mode)
+        return link or path not in self.ruled.found.write
+
     def _is_allowed(self, path: str) -> bool:
         return self._is_free(path) or is_foreign(self._root, path)
 
@@ -151,7 +169,7 @@ class Guard:
 
     def _appeared(self, everything: bool) -> Iterator[tuple[str, str]]:
         for root in self._roots.take(None if everything else _MOST_AT_ONCE):
-            if self._is_settled(root):
+            if self._stamps.settled(root):
                 continue
             for path, why in self._names_in(root):
                 yield from self._new(path, why)
@@ -168,7 +186,7 @@ class Guard:
                 if self._was_repository(path):
                     yield path, protected.POINTER
             elif protected.fold(name) in protected.FOLDERS:
-                self._stamps.pop(root, None)  # what appears deeper does not change this folder
+                self._stamps.forget(root)
                 for inner in beneath.names(self._root, path):
                     yield f"{path}/{inner}", protected.reason([name, inner])
                     for last in beneath.names(self._root, f"{path}/{inner}"):
@@ -192,18 +210,6 @@ class Guard:
         ):
             yield path, why
 
-    def _is_settled(self, root: str) -> bool:
-        """Whether a folder's names are those of the last look: nobody can set the time of change that the kernel keeps."""
-        status = beneath.look(self._root, root)
-        if status is None:
-            return True
-        stamp = (status.st_ino, status.st_ctime_ns)
-        if self._stamps.get(root) == stamp:
-            return True
-        if time.time() - status.st_ctime_ns / 1e9 > _SETTLED:
-            self._stamps[root] = stamp
-        return False
-
     def _put_away(self, path: str, why: str) -> list[str]:
         try:
             target = self._move(path)
@@ -214,12 +220,12 @@ class Guard:
             return []
         self._tell(path, f"was moved to {target}", why)
         return [
-            f"{_shown(path)} may not appear in this workspace, because {why}; it was moved to {target}. "
-            "Do not make it again: the user can allow it with `[sandbox] writable`."
+            f"{shown(path)} may not appear in this workspace, because {why}; it was moved to {target}. "
+            f"Do not make it again: {remedy(why)}."
         ]
 
     def _restore(self, path: str) -> list[str]:
-        why = next((why for place, why in self._known.items() if _is_at(path, place)), "it is protected")
+        why = next((why for place, why in self._known.items() if is_at(path, place)), "it is protected")
         try:
             gone = beneath.look(self._root, path) is None
             kept = "" if gone else f"; what stood there was moved to {self._move(path)}"
@@ -228,12 +234,12 @@ class Guard:
             self._tell(path, f"was changed, and could not be put back ({error.strerror or error})", why)
             return []
         self._tell(path, f"was changed, and is again what it was{kept}", why)
-        return [f"{_shown(path)} may not be changed, because {why}: it is again what it was{kept}."]
+        return [f"{shown(path)} may not be changed, because {why}: it is again what it was{kept}."]
 
     def _move(self, path: str) -> Path:
         folder = self._artifacts / FOLDER
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        name = _shown(path).replace("/", "_").lstrip(".").encode()[:100].decode(errors="ignore") or "unnamed"
+        name = shown(path).replace("/", "_").lstrip(".").encode()[:100].decode(errors="ignore") or "unnamed"
         number = 1
         while os.path.lexists(target := folder / (name if number == 1 else f"{name}-{number}")):
             number += 1
@@ -247,7 +253,7 @@ class Guard:
         if len(self._said) > MOST:
             text = f"Programs make more and more files that they may not; what comes is moved to {self._artifacts / FOLDER}, untold."
         else:
-            text = f"In the workspace, {_shown(path)} {what}. Programs may not change it, because {why}."
+            text = f"In the workspace, {shown(path)} {what}. Programs may not change it, because {why}."
         self._notify("warning", text)
 
     def _check_held(self) -> None:
@@ -268,11 +274,3 @@ def _below(path: str, folder: str) -> Sequence[str]:
     if not folder:
         return path.split("/")
     return path[len(folder) + 1 :].split("/") if path.startswith(f"{folder}/") else ()
-
-
-def _is_at(path: str, place: str) -> bool:
-    return path == place or path.startswith(f"{place}/")
-
-
-def _shown(path: str) -> str:
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in path)

@@ -10,9 +10,12 @@ from pathlib import Path
 
 from handwork.errors import ConfigError
 from handwork.sandbox.client import SupervisedSandbox
+from handwork.sandbox.closed import Rules
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.guard import Guard
 from handwork.sandbox.limits import Limits
+from handwork.sandbox.ruled import remedy
+from handwork.sandbox.texts import shown
 from handwork.schema import Notify
 
 
@@ -30,9 +33,10 @@ class GuardedSandbox(SupervisedSandbox):
         limits: Limits | None = None,
         *,
         writable: Sequence[str] = (),
+        rules: Rules | None = None,
     ) -> None:
         super().__init__(workspace, artifacts, notify, limits)
-        self._writable = tuple(writable)
+        self._writable, self._rules = tuple(writable), rules or Rules()
         self._guard: Guard | None = None
         self._warned = set[str]()
 
@@ -52,7 +56,10 @@ class GuardedSandbox(SupervisedSandbox):
         """Look through the workspace before a start. Raises ConfigError where it cannot be opened."""
         self._let_go()  # of a start before, which failed
         try:
-            guard = Guard(self._workspace, self._artifacts, self._notify, writable=self._writable, holds=self.holds)
+            guard = Guard(
+                self._workspace, self._artifacts, self._notify, writable=self._writable, holds=self.holds,
+                rules=self._rules,
+            )  # fmt: skip
         except OSError as error:
             raise ConfigError(
                 f"The workspace {self._workspace} cannot be opened: {_why(error)}",
@@ -80,6 +87,26 @@ class GuardedSandbox(SupervisedSandbox):
             )
         if guard.too_large:
             self._warn("large", f"Too large to be put back if programs change it: {', '.join(guard.too_large[:5])}")
+
+        self._warn_of_rules(guard)
+
+    def _warn_of_rules(self, guard: Guard) -> None:
+        ruled = guard.ruled
+        if not ruled.found.complete:
+            self._warn(
+                "rules",
+                "The workspace is so large that not all of it was searched for what the rules of [policy] close: "
+                "where it was not, they bind tools alone, and programs can read and write.",
+            )
+        if ruled.open:
+            paths = ", ".join(shown(path) for path in ruled.open[:5])
+            more = f" and {len(ruled.open) - 5} more" if len(ruled.open) > 5 else ""
+            self._warn(
+                "readable",
+                f"Rules forbid reading {paths}{more}, but bind tools alone there: "
+                f"the {self.name} sandbox cannot hide {'more places' if self.holds else 'what lies in the workspace'} "
+                "from programs.",
+            )
 
     def _warn(self, topic: str, text: str) -> None:
         if topic not in self._warned:
@@ -127,7 +154,7 @@ class GuardedSandbox(SupervisedSandbox):
         places = {Path(await self.resolve(path)), Path(await self.resolve(around or "/")) / name}
         for place in places:
             if self._guard is not None and (why := self._guard.why(self._outside(place))):
-                text = f"It is protected: {why}. The user can allow it with `[sandbox] writable`"
+                text = f"It is protected: {why}. {remedy(why).capitalize()}"
                 raise OSError(errno.EROFS, text, path)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox import root, unavailable
 from handwork.sandbox.base import Process
+from handwork.sandbox.closed import Rules
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.guard import Guard
 from handwork.sandbox.guarded import GuardedSandbox
@@ -42,8 +43,9 @@ class LandlockSandbox(GuardedSandbox):
     def __init__(
         self, workspace: Path, artifacts: Path, notify: Notify, *, network: bool = False, hide: Sequence[Path] = (),
         limits: Limits | None = None, writable: Sequence[str] = (),
+        rules: Rules | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(workspace, artifacts, notify, limits, writable=writable)
+        super().__init__(workspace, artifacts, notify, limits, writable=writable, rules=rules)
         self._network, self._hide = network, tuple(hide)
         self._scratch = ""
         notify("warning", weaker(landlock.version(), network))
@@ -53,7 +55,9 @@ class LandlockSandbox(GuardedSandbox):
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="handwork-"))
         for name in ("home", "tmp"):
             (Path(self._scratch) / name).mkdir(mode=0o700)
-        given = [guard.open("")]
+        # What is granted for a folder holds for all below it: only the whole workspace can be left out.
+        sealed = guard.ruled.sealed
+        given = [] if sealed else [guard.open("")]
         try:
             return launch(
                 [],
@@ -73,7 +77,7 @@ class LandlockSandbox(GuardedSandbox):
                 pass_fds=given,
                 notify=self._notify,
                 confine={
-                    "seen": self._seen(),
+                    "seen": [*self._seen(), *([self.workspace] if sealed else [])],
                     "used": _DEVICES,
                     "changed": [self._scratch],
                     "given": given,

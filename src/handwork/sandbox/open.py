@@ -14,6 +14,7 @@ from handwork.errors import ConfigError
 from handwork.sandbox.auto import AutoSandbox
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.bwrap import BwrapSandbox, find_bwrap
+from handwork.sandbox.closed import Rules
 from handwork.sandbox.host import HostSandbox
 from handwork.sandbox.landlock import LandlockSandbox
 from handwork.sandbox.limits import limits_of
@@ -40,13 +41,15 @@ def open_sandbox(
     allow_host: AllowHost | None = None,
     daytona: DaytonaSettings | None = None,
     environ: Mapping[str, str] | None = None,
+    rules: Rules | None = None,
 ) -> Sandbox:
     """The sandbox that the settings name; nothing is started or made before its first use.
 
     `hide` are Handwork's own folders and files (store, configuration), which nothing inside may see. `auto` means bwrap, and
-    landlock where that does not run: announced, and `contained` no more; never host. `allow_host` decides about each place that
-    is to be reached; without it, the allow-list alone does. `environ` says where an engine is. Raises ConfigError for a workspace
-    that cannot be one; the first use raises SandboxUnavailable, with the choices, where the backend does not run.
+    landlock where that does not run: announced, and `contained` no more; never host. `allow_host` decides about each place that is
+    to be reached; without it, the allow-list alone does. `rules` close paths, as far as the backend can: it says where it cannot.
+    `environ` says where an engine is. Raises ConfigError for a workspace that cannot be one; the first use raises
+    SandboxUnavailable, with the choices, where the backend does not run.
     """
     real, kept = Path(os.path.realpath(workspace)), Path(os.path.realpath(artifacts))
     for path in map(Path, map(os.path.realpath, hide)):
@@ -58,11 +61,14 @@ def open_sandbox(
         raise ConfigError(f"The workspace {real} is no folder", hint="choose another with --workspace")
     proxy = proxy_of(settings, "bwrap" if settings.chosen == "auto" else settings.chosen, allow_host, notify)
     if settings.backend == "host":
+        _say_unheld(rules, notify)
         return HostSandbox(real, kept, notify, hide=hide, limits=limits_of(settings))
     check_workspace(settings, real)
     known = os.environ if environ is None else environ
     if settings.chosen == "docker":
-        return open_docker(settings, workspace=real, artifacts=kept, notify=notify, hide=hide, environ=known)
+        return open_docker(
+            settings, workspace=real, artifacts=kept, notify=notify, hide=hide, environ=known, rules=rules
+        )
     if settings.chosen == "daytona":
         return open_daytona(
             settings,
@@ -72,6 +78,7 @@ def open_sandbox(
             notify=notify,
             hide=hide,
             environ=known,
+            rules=rules,
         )
 
     def weaker() -> LandlockSandbox:
@@ -83,6 +90,7 @@ def open_sandbox(
             hide=hide,
             limits=limits_of(settings),
             writable=settings.writable,
+            rules=rules,
         )
 
     if settings.backend == "landlock":
@@ -95,11 +103,23 @@ def open_sandbox(
         hide=hide,
         limits=limits_of(settings),
         writable=settings.writable,
+        rules=rules,
     )
     sandbox.proxy = proxy
     if settings.backend == "bwrap":
         return sandbox
     return AutoSandbox(sandbox, None if proxy else weaker, notify)  # a list of hosts needs a network of its own
+
+
+def _say_unheld(rules: Rules | None, notify: Notify) -> None:
+    if rules is None or not rules.written:
+        return
+    more = f" and {len(rules.written) - 5} more" if len(rules.written) > 5 else ""
+    notify(
+        "warning",
+        "Without a sandbox, rules about paths bind the tools that name a path, and no program that is run: "
+        f"{', '.join(rules.written[:5])}{more}",
+    )
 
 
 def check_workspace(settings: SandboxSettings, workspace: Path) -> None:

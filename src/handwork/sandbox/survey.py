@@ -12,7 +12,7 @@ from pathlib import Path
 
 from handwork.sandbox import git_config, protected
 
-_SKIPPED = {
+SKIPPED = {
     "node_modules", "bower_components", "__pycache__", "site-packages", ".venv", "venv", ".tox", ".nox", ".cache",
     ".mypy_cache", ".ruff_cache", ".pytest_cache", "target", "dist", "build", ".gradle", ".terraform", ".next",
 }  # fmt: skip
@@ -95,7 +95,7 @@ class _Search:
             path = _join(place, entry.name)
             if entry.is_dir(follow_symlinks=False):
                 name = protected.fold(entry.name)
-                if name != ".git" and name not in _SKIPPED:
+                if name != ".git" and name not in SKIPPED:
                     folders.append(path)
             elif _is_socket(entry):
                 self._found.sockets.append(path)

@@ -12,11 +12,13 @@ from handwork.config import Settings
 from handwork.config.approvals import Approvals
 from handwork.config.policy_rules import Rule, parse_rule
 from handwork.errors import ConfigError
+from handwork.policy.closed import Closed
 from handwork.policy.decide import Call, all_steps, decide
 from handwork.policy.exact import exact_rules
 from handwork.policy.judge import Judge
 from handwork.policy.paths import Place, real_pattern
-from handwork.schema import Action, Decision, Mode
+from handwork.sandbox.closed import Rules
+from handwork.schema import Action, Decision, Mode, Verdict
 
 _ABOUT_PATHS = ("read", "write")
 
@@ -38,7 +40,8 @@ class Grants:
         self._home = os.path.realpath(settings.environ.get("HOME") or "/")
         self._approvals = Approvals(settings.home.config)
         self._own = tuple(_kept(settings))
-        self._grants = [*map(parse_rule, self._approvals.rules(workspace))]
+        self._anywhere = [*map(parse_rule, self._approvals.rules(workspace, anywhere=True))]
+        self._grants = [*map(parse_rule, self._approvals.rules(workspace)), *self._anywhere]
         self._places: dict[str, tuple[Place, tuple[Rule, ...]]] = {}
 
     @property
@@ -50,6 +53,13 @@ class Grants:
     def about_network(self) -> Sequence[Rule]:
         """Every rule about the network, what people allowed included."""
         return [rule for rule in (*self.rules, *self._grants) if rule.kind == "network"]
+
+    @property
+    def closing(self) -> Rules:
+        """What the sandbox is to hold of the rules of [policy]; nothing that was allowed changes a refusal."""
+        denied = [str(rule) for rule in self.rules if rule.kind in _ABOUT_PATHS and rule.verdict is Verdict.DENY]
+        place, rules = self._at("")
+        return Rules(denied, Closed(rules, place)) if denied else Rules()
 
     def decide(
         self,
@@ -68,7 +78,7 @@ class Grants:
             mode=mode,
             contained=contained,
             rules=rules if contained else (*self._own, *rules),
-            grants=self._grants,
+            grants=self._granted(contained),
             place=place,
             call=call,
             real=real,
@@ -86,21 +96,35 @@ class Grants:
     ) -> tuple[str, ...]:
         """The rules that name exactly what these actions are asked about for."""
         place, rules = self._at(workspace)
-        judge = Judge(mode, contained, rules, tuple(self._grants), place, call.tool, call.arguments)
+        judge = Judge(mode, contained, rules, tuple(self._granted(contained)), place, call.tool, call.arguments)
         return exact_rules(judge, all_steps(actions, real or {}))
 
-    def allow(self, rules: Sequence[str], *, for_good: bool) -> None:
-        """Keep what a person allowed, for this session or for good. Raises ConfigError if it cannot be kept for good; for the
-        session it holds then, too."""
-        self._grants += map(parse_rule, rules)
+    def allow(self, rules: Sequence[str], *, for_good: bool, contained: bool = True) -> None:
+        """Keep what a person allowed, for this session or for good: what was allowed in a sandbox holds in one alone.
+
+        Raises ConfigError if it cannot be kept for good; for the session it holds then, too.
+        """
+        allowed = [*map(parse_rule, rules)]
+        self._grants += allowed
+        self._anywhere += [] if contained else allowed
         if for_good and rules:
-            self._approvals.add(self._workspace, rules)
+            self._approvals.add(self._workspace, rules, anywhere=not contained)
 
     def recall(self, granted: Iterable[str]) -> None:
-        """Take what the journal says was allowed in this session. What is not understood any more allows nothing."""
+        """Take what the journal says was allowed in this session, for sandboxes alone: it does not say where that was.
+
+        What is not understood any more allows nothing.
+        """
         for text in granted:
             with suppress(ConfigError):
                 self._grants.append(parse_rule(text))
+
+    def _granted(self, contained: bool) -> Sequence[Rule]:
+        """What people allowed that holds here: who said yes to a program in a sandbox has not said yes to it on this machine.
+
+        A host is the same one from everywhere.
+        """
+        return [rule for rule in self._grants if contained or rule.kind == "network" or rule in self._anywhere]
 
     def _at(self, workspace: str) -> tuple[Place, tuple[Rule, ...]]:
         """Where relative paths lead to, and the rules with the real paths of what they name."""

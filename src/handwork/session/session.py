@@ -269,6 +269,7 @@ class Session:
                 daytona=self.settings.daytona,
                 environ=self.settings.environ,
                 allow_host=self._hosts.allow,
+                rules=self.grants.closing,
             )
         return self._sandbox
 

@@ -84,9 +84,13 @@ class StrReplaceEditor(Tool):
 
     def actions(self, arguments: Mapping[str, JSON]) -> Sequence[Action]:
         resource = str(arguments.get("path") or "*")
-        if arguments.get("command") == "view":
-            return [Action(kind="read", resource=resource, repeatable=True)]
-        return [Action(kind="write", resource=resource)]
+        read, write = Action(kind="read", resource=resource, repeatable=True), Action(kind="write", resource=resource)
+        match arguments.get("command"):
+            case "view":
+                return [read]
+            case "create":
+                return [write]
+        return [write, read]  # the answer shows what stands around an edit
 
     async def preview(self, arguments: Mapping[str, JSON], sandbox: Sandbox) -> str:
         """The diff that the call would make; '' for a view, and for a call that would fail or takes long to foresee."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from handwork.config import DaytonaSettings, SandboxSettings
+from handwork.sandbox.closed import Rules
 from handwork.sandbox.limits import Limits
 from handwork.sandbox.remote.daytona import DaytonaSandbox
 from handwork.sandbox.remote.docker import DockerSandbox
@@ -37,7 +38,12 @@ class Opener:
         self.opened: list[RelayedSandbox] = []
 
     def docker(
-        self, *, hide: tuple[Path, ...] = (), environ: Mapping[str, str] | None = None, **settings: Any
+        self,
+        *,
+        hide: tuple[Path, ...] = (),
+        environ: Mapping[str, str] | None = None,
+        rules: Rules | None = None,
+        **settings: Any,
     ) -> RelayedSandbox:
         place = self.base / f"place{len(self.opened)}"
         # The workspace has the same name inside, so that the tests of every backend hold here as they are.
@@ -50,6 +56,7 @@ class Opener:
             limits=LIMITS,
             environ=self.engine.environ if environ is None else environ,
             hide=hide,
+            rules=rules,
         )
         self.opened.append(sandbox)
         return sandbox
@@ -60,6 +67,7 @@ class Opener:
         hide: tuple[Path, ...] = (),
         carry: bool = False,
         key: str = KEY,
+        rules: Rules | None = None,
         table: Mapping[str, Any] = MappingProxyType({}),
         **settings: Any,
     ) -> RelayedSandbox:
@@ -77,6 +85,7 @@ class Opener:
             environ={},
             hide=hide,
             carry=carry,
+            rules=rules,
         )
         self.opened.append(sandbox)
         return sandbox

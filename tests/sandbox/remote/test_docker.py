@@ -223,3 +223,15 @@ async def test_200_calls_leave_descriptors_and_children_as_they_were(docker: Rel
     for _ in range(100):
         await some()
     assert descriptors() <= before + 4  # a terminal's end comes a moment after its program's
+
+
+async def test_a_file_that_is_larger_than_our_memory_should_hold_is_not_read_whole(
+    docker: RelayedSandbox, opener: Opener
+) -> None:
+    workspace = opener.base / "place0" / "workspace"
+    workspace.mkdir(parents=True, exist_ok=True)
+    with (workspace / "sparse").open("wb") as file:
+        file.truncate(900 << 30)
+    with pytest.raises(OSError, match="too large to be read whole"):
+        await docker.read("sparse")
+    assert await docker.read("sparse", offset=800 << 30, limit=4) == bytes(4)

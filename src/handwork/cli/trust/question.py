@@ -136,7 +136,10 @@ def describe(talk: Talk, found: list[Meaning], most: int | None = None) -> None:
         for effect in each.effects[:most]:
             talk.say(f"    · {effect}")
         if most and len(each.effects) > most:
-            talk.say(f"    · and {len(each.effects) - most:,} settings more: s shows the file")
+            weighty = (
+                f", {each.weighty - most:,} of them servers, models or rules that allow" if each.weighty > most else ""
+            )
+            talk.say(f"    · and {len(each.effects) - most:,} more{weighty}: s shows the file")
 
 
 def _forget_what_was_typed_before() -> None:

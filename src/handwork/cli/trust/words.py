@@ -19,7 +19,8 @@ _LONGEST = 1000
 """Characters of one value; what is longer is cut, and said to be."""
 _MOST = 40
 """Files, servers or values of one kind that are named."""
-_SETS = "sets ["
+_SETS, _ADDS, _FOR, _SERVER = "sets [", "adds the rule: ", "for ", "the server "
+_HARMLESS = 2
 _SECRET = ("api_key", "password", "VNC_password")
 
 
@@ -29,7 +30,10 @@ class Meaning:
 
     name: str
     effects: tuple[str, ...]
+    """The weightiest first, so that none is hidden behind many."""
     changed: bool = False
+    weighty: int = 0
+    """How many of them do more than set a value or forbid something."""
 
 
 def meanings(carried: Carried, changed: Iterable[str] = ()) -> list[Meaning]:
@@ -54,8 +58,16 @@ def _meaning(name: str, carried: Carried, changed: bool) -> Meaning:
     except ConfigError as error:
         what = error.what.removeprefix("Failed to load MCP server config: ")
         effects = (f"cannot be used as it is: {_plain(what)}",)
-    weighty_first = tuple(sorted(effects, key=lambda effect: effect.startswith(_SETS)))
-    return Meaning(name, weighty_first or ("nothing: it is empty",), changed)
+    ordered = tuple(sorted(effects, key=_lightness))
+    weighty = sum(_lightness(effect) < _HARMLESS for effect in ordered)
+    return Meaning(name, ordered or ("nothing: it is empty",), changed, weighty)
+
+
+def _lightness(effect: str) -> int:
+    """What there is once comes before what there may be many of; what sets or forbids something comes last."""
+    if effect.startswith((_SETS, f"{_ADDS}deny ", f"{_ADDS}ask ")):
+        return _HARMLESS + effect.startswith(_SETS)
+    return int(effect.startswith((_ADDS, _FOR, _SERVER)))
 
 
 def _effects(name: str, data: bytes) -> Iterator[str]:
@@ -92,7 +104,7 @@ def _llm(title: str, table: Mapping[str, Any]) -> Iterator[str]:
                 yield from _table(title, {key: value})
             case _, Mapping():
                 for effect in _llm(f"{title}.{key}", value):
-                    yield effect if effect.startswith(_SETS) else f"for {_plain(key)}: {effect}"
+                    yield effect if effect.startswith(_SETS) else f"{_FOR}{_plain(key)}: {effect}"
             case _:
                 yield from _table(title, {key: value})
 
@@ -118,7 +130,7 @@ def _policy(title: str, table: Mapping[str, Any]) -> Iterator[str]:
             case "approve", "auto":
                 yield "lets calls run without asking you"
             case "rules", list():
-                yield from (f"adds the rule: {_plain(str(rule))}" for rule in value)
+                yield from (f"{_ADDS}{_plain(str(rule))}" for rule in value)
             case _:
                 yield from _table(title, {key: value})
 
@@ -144,18 +156,20 @@ def _mcp(title: str, table: Mapping[str, Any]) -> Iterator[str]:
             if programs:
                 yield f"starts {programs} program{'s' if programs > 1 else ''} as MCP servers"
             yield from (_server(name, each) for name, each in servers)
+        elif key == "server_reference":
+            yield f"starts the Python module {_plain(str(value))} as an MCP server"
         else:
             yield from _table(title, {key: value})
 
 
 def _server(name: str, server: Any) -> str:
     if not isinstance(server, Mapping):
-        return f"{_plain(name)}: {_value(name, server)}"
+        return f"{_SERVER}{_plain(name)}: {_value(name, server)}"
     args = server.get("args", [])
     words = [str(server.get("command", "")), *map(str, args if isinstance(args, list) else [args])]
     what = shlex.join(words) if server.get("command") else f"asks {server.get('url', '')}"
     more = [f"{key} {_named(server[key])}" for key in ("env", "headers") if isinstance(server.get(key), Mapping)]
-    return _plain(f"{name}: {what}") + (f" (with {'; '.join(more)})" if more else "")
+    return _plain(f"{_SERVER}{name}: {what}") + (f" (with {'; '.join(more)})" if more else "")
 
 
 _TABLES = {"llm": _llm, "sandbox": _sandbox, "policy": _policy, "browser": _browser, "mcp": _mcp}

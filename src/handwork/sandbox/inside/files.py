@@ -41,14 +41,14 @@ class Files:
         raise _error(errno.EISDIR) if stat.S_ISDIR(mode) else _error(errno.EACCES, "Not a regular file")
 
     def piece(self, path: str, offset: int, size: int) -> tuple[list[int], bytes]:
-        """Some bytes of a regular file, and which file that was: size, device, inode and time of its last change. For those
-        whom no descriptor can reach."""
+        """Some bytes of a regular file, and which file that was: device, inode, time of its last change, and its size.
+        For those whom no descriptor can reach."""
         fd = self.open(path)
         try:
             status, data = os.fstat(fd), os.pread(fd, size, offset)
         finally:
             os.close(fd)
-        return [status.st_size, status.st_dev, status.st_ino, status.st_mtime_ns], data
+        return [status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size], data
 
     def write(self, path: str, source: int, mode: int | None, exclusive: bool, expected: str = "") -> None:
         """Replace or make a file with what the descriptor `source` holds, in one step.

@@ -19,6 +19,7 @@ from handwork.config import DaytonaSettings, SandboxSettings
 from handwork.config.extras import missing_extra
 from handwork.config.sizes import bytes_of
 from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.sandbox.closed import Rules
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.guard import Guard
 from handwork.sandbox.limits import Limits
@@ -54,6 +55,7 @@ class DaytonaSandbox(RelayedSandbox):
     def __init__(
         self, settings: SandboxSettings, daytona: DaytonaSettings, workspace: Path, artifacts: Path, notify: Notify, *,
         limits: Limits, environ: Mapping[str, str], hide: Sequence[Path] = (), carry: bool = True,
+        rules: Rules | None = None,
     ) -> None:  # fmt: skip
         """`carry`: whether the workspace is sent there and brought back; else files are there alone."""
         super().__init__(
@@ -61,7 +63,7 @@ class DaytonaSandbox(RelayedSandbox):
             where=f"the image {daytona.sandbox_image_name} at Daytona", limits=limits,
         )  # fmt: skip
         self._settings, self._daytona, self._environ = settings, daytona, environ
-        self._hide = tuple(hide)
+        self._hide, self._rules = tuple(hide), rules or Rules()
         self._carry, self._unsent = carry, ""
         self._carried: Carried | None = None
         self._key = daytona.daytona_api_key or environ.get("DAYTONA_API_KEY", "")
@@ -122,8 +124,12 @@ class DaytonaSandbox(RelayedSandbox):
 
     def _take_up(self) -> None:
         self._put_down()
-        guard = Guard(self._workspace, self._artifacts, self._notify, writable=self._settings.writable, holds=False)
-        self._carried = Carried(self._workspace, guard, self._hide)
+        guard = Guard(
+            self._workspace, self._artifacts, self._notify, writable=self._settings.writable, holds=False,
+            rules=self._rules,
+        )  # fmt: skip
+        unsent = [self._workspace / path for path in guard.ruled.found.read]  # what may not be read stays here
+        self._carried = Carried(self._workspace, guard, [*self._hide, *unsent])
         self._carried.check()
 
     def _let_be(self) -> None:

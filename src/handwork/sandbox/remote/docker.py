@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from handwork.config import SandboxSettings
 from handwork.errors import SandboxUnavailable
+from handwork.sandbox.closed import Rules
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.guard import Guard
 from handwork.sandbox.guarded import GuardedSandbox
@@ -38,7 +39,7 @@ class DockerSandbox(RelayedSandbox, GuardedSandbox):
 
     def __init__(
         self, settings: SandboxSettings, workspace: Path, artifacts: Path, notify: Notify, *, limits: Limits,
-        environ: Mapping[str, str], hide: Sequence[Path] = (),
+        environ: Mapping[str, str], hide: Sequence[Path] = (), rules: Rules | None = None,
     ) -> None:  # fmt: skip
         image = settings.image
         super().__init__(
@@ -47,7 +48,7 @@ class DockerSandbox(RelayedSandbox, GuardedSandbox):
         )  # fmt: skip
         self._image, self._hide, self._environ = image, tuple(hide), environ
         self._network = settings.network or settings.network_enabled
-        self._writable = tuple(settings.writable)
+        self._writable, self._rules = tuple(settings.writable), rules or Rules()
         self._stop = threading.Event()
 
     def _give_up(self) -> None:
@@ -100,7 +101,8 @@ class DockerSandbox(RelayedSandbox, GuardedSandbox):
         uid, gid = (0, 0) if engine.rootless else (os.getuid(), os.getgid())
         seen = mounts.Mounts(memory=dict(mounts.private(uid, gid, self._limits.room, HOME, BASE)))
         guard = self._look()
-        kept = mounts.Kept([*guard.held], guard.pinned, guard.found.sockets)
+        held = [*([""] if guard.ruled.sealed else []), *guard.held]
+        kept = mounts.Kept(held, guard.pinned, guard.sockets, list(guard.ruled.masked))
         mounts.show_workspace(seen, self._workspace, self.workspace, self._hide, kept)
         seen.bind(self._artifacts, self.artifacts, read_only=True)
         return {

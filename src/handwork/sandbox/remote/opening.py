@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from handwork.config import DaytonaSettings, SandboxSettings
 from handwork.config.sizes import bytes_of
 from handwork.errors import ConfigError
+from handwork.sandbox.closed import Rules
 from handwork.sandbox.limits import Limits, fit_memory, limits_of
 from handwork.sandbox.remote.daytona import DaytonaSandbox
 from handwork.sandbox.remote.docker import BASE, DockerSandbox
@@ -38,24 +39,26 @@ _OPENMANUS_MEMORY, _OPENMANUS_CPUS = "512m", 1.0
 
 def open_docker(
     settings: SandboxSettings, *, workspace: Path, artifacts: Path, notify: Notify, hide: Sequence[Path],
-    environ: Mapping[str, str],
+    environ: Mapping[str, str], rules: Rules | None = None,
 ) -> DockerSandbox:  # fmt: skip
     """A sandbox in a container. Raises ConfigError for a work_dir that cannot be one."""
     check_work_dir(settings.work_dir)
     return DockerSandbox(
-        settings, workspace, artifacts, notify, limits=container_limits(settings), environ=environ, hide=hide
-    )
+        settings, workspace, artifacts, notify, limits=container_limits(settings), environ=environ, hide=hide,
+        rules=rules,
+    )  # fmt: skip
 
 
 def open_daytona(
     settings: SandboxSettings, daytona: DaytonaSettings, *, workspace: Path, artifacts: Path, notify: Notify,
-    hide: Sequence[Path], environ: Mapping[str, str],
+    hide: Sequence[Path], environ: Mapping[str, str], rules: Rules | None = None,
 ) -> DaytonaSandbox:  # fmt: skip
     """A sandbox at Daytona. Raises ConfigError for a work_dir that cannot be one."""
     check_work_dir(settings.work_dir)
     return DaytonaSandbox(
-        settings, daytona, workspace, artifacts, notify, limits=container_limits(settings), environ=environ, hide=hide
-    )
+        settings, daytona, workspace, artifacts, notify, limits=container_limits(settings), environ=environ, hide=hide,
+        rules=rules,
+    )  # fmt: skip
 
 
 def check_work_dir(named: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
-from handwork.sandbox.file_access import check_size
+from handwork.sandbox.file_access import WHOLE, too_large
 from handwork.sandbox.inside import wire
 from handwork.sandbox.launch import base_environment
 from handwork.sandbox.limits import Limits
@@ -160,12 +160,13 @@ class RelayedSandbox(SupervisedSandbox):
     async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         """In pieces, so that nobody's file is too large for the stream; anew if somebody else replaces it meanwhile."""
         for _ in range(_TRIES):
-            parts, seen, left = list[bytes](), list[object](), limit
+            parts, seen, left, got = list[bytes](), list[object](), limit, 0
             while left is None or left > 0:
                 size = _PIECE if left is None else min(_PIECE, left)
-                which, part = await self._piece(path, offset + sum(map(len, parts)), size)
-                if left is None:
-                    _check_size(path, which, offset, parts)
+                which, part = await self._piece(path, offset + got, size)
+                got += len(part)
+                if limit is None and max(got, _size(which) - offset) > WHOLE:
+                    raise OSError(*too_large(f"over {WHOLE >> 20} MB").args, path)
                 seen.append(which)
                 parts.append(part)
                 left = None if left is None else left - len(part)
@@ -183,10 +184,7 @@ class RelayedSandbox(SupervisedSandbox):
             wire.close_all(fds)
 
 
-def _check_size(path: str, which: object, offset: int, parts: Sequence[bytes]) -> None:
-    # What is over there may say any size, and send more than it said.
-    said = which[0] if isinstance(which, list) and which and isinstance(which[0], int) else 0
-    try:
-        check_size(max(said, offset + sum(map(len, parts))), offset)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from None
+def _size(which: object) -> int:
+    """What the other side says that the file holds."""
+    said = which[-1] if isinstance(which, list) and which else 0
+    return said if isinstance(said, int) else 0
