@@ -18,6 +18,7 @@ from handwork.sandbox.base import Sandbox
 from handwork.schema import JSON, Action, Approval, ApprovalChoice, ApprovalRequest, Mode, Role, Verdict
 from handwork.session import Session
 from handwork.tool.base import Tool
+from handwork.tool.editor import StrReplaceEditor
 from handwork.tool.function import tool
 from tests.agent.conftest import Seen
 
@@ -248,9 +249,24 @@ async def test_a_question_carries_the_preview_and_a_preview_that_fails_is_none(
     shell, door = Changing(), Door("allow", "allow", "allow", "allow")
     await agent_of(asking(settings), shell, ["edit", "raise", "hang", "long"], approve=door).run("go")
     shown = [request.preview for request in door.asked]
-    assert shown[:3] == ["--- a\n+++ b\n", "", ""]
-    assert "800,000 more characters" in shown[3]
-    assert len(shown[3]) < 201_000
+    assert shown == ["--- a\n+++ b\n", "", "", ""]  # a long one that was cut would hide what the call does
+
+
+async def test_the_last_line_of_an_edit_near_every_limit_reaches_the_question(
+    settings: Settings, tmp_path: Path
+) -> None:
+    path, door = tmp_path / ("d" * 200) / "x.sh", Door("deny")
+    path.parent.mkdir()
+    text = "echo " + "o" * 199_850 + "\nrm -rf important\n"
+    script = [call("str_replace_editor", command="create", path=str(path), file_text=text), "ok"]
+    editor = StrReplaceEditor()
+    agent = ToolCallAgent(
+        settings=asking(settings), llm=ScriptedModel(script), available_tools=[editor], workspace=tmp_path, approve=door
+    )
+    await agent.run("go")
+    (asked,) = door.asked
+    assert len(asked.preview) > 200_000
+    assert asked.preview.endswith("\n+rm -rf important\n")
 
 
 class Odd(Shell):
