@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from handwork.agent.toolcall import ToolCallAgent
-from handwork.config import PolicySettings, Settings
+from handwork.config import PolicySettings, Settings, load_settings
 from handwork.config.approvals import Approvals
 from handwork.errors import ConfigError
 from handwork.llm.scripted import ScriptedModel, call
@@ -330,3 +331,27 @@ async def test_a_session_with_a_damaged_file_of_approvals_does_not_open(settings
         Session.open(settings)
     Approvals(settings.home.config).path.unlink()
     await Session.open(settings).close()
+
+
+@pytest.mark.parametrize("mode", ["read-only", Mode.ASK, "auto"])
+def test_a_mode_in_the_place_of_a_door_is_refused_with_the_way_to_set_it(settings: Settings, mode: Any) -> None:
+    way = re.escape(f'load_settings(overrides={{"policy": {{"approve": "{Mode(mode).value}"}}}})')
+    with pytest.raises(TypeError, match=way):
+        ToolCallAgent(settings=settings, llm=ScriptedModel(["ok"]), approve=mode)
+    with pytest.raises(TypeError, match=way):
+        Session.open(settings, approve=mode)
+
+
+@pytest.mark.parametrize("door", ["ask", "approve"])
+def test_what_cannot_be_called_is_no_door(settings: Settings, door: str) -> None:
+    with pytest.raises(TypeError, match=f"{door} is an async function that answers .*, not 'bogus'$"):
+        ToolCallAgent(settings=settings, llm=ScriptedModel(["ok"]), **{door: "bogus"})
+
+
+async def test_the_way_that_the_refusal_names_sets_the_mode(home: Path, tmp_path: Path) -> None:
+    settings = load_settings(workspace=tmp_path, overrides={"policy": {"approve": "read-only"}})
+    shell = Shell()
+    agent = agent_of(settings, shell, ["make test"])
+    await agent.run("go")
+    assert shell.ran == []
+    assert "read-only" in results(agent)[0]
