@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from handwork.agent.toolcall import ToolCallAgent
-from handwork.config import PolicySettings, Settings
+from handwork.config import PolicySettings, Settings, load_settings
 from handwork.config.approvals import Approvals
 from handwork.errors import ConfigError
 from handwork.llm.scripted import ScriptedModel, call
@@ -18,6 +19,7 @@ from handwork.sandbox.base import Sandbox
 from handwork.schema import JSON, Action, Approval, ApprovalChoice, ApprovalRequest, Mode, Role, Verdict
 from handwork.session import Session
 from handwork.tool.base import Tool
+from handwork.tool.editor import StrReplaceEditor
 from handwork.tool.function import tool
 from tests.agent.conftest import Seen
 
@@ -248,9 +250,24 @@ async def test_a_question_carries_the_preview_and_a_preview_that_fails_is_none(
     shell, door = Changing(), Door("allow", "allow", "allow", "allow")
     await agent_of(asking(settings), shell, ["edit", "raise", "hang", "long"], approve=door).run("go")
     shown = [request.preview for request in door.asked]
-    assert shown[:3] == ["--- a\n+++ b\n", "", ""]
-    assert "800,000 more characters" in shown[3]
-    assert len(shown[3]) < 201_000
+    assert shown == ["--- a\n+++ b\n", "", "", ""]  # a long one that was cut would hide what the call does
+
+
+async def test_the_last_line_of_an_edit_near_every_limit_reaches_the_question(
+    settings: Settings, tmp_path: Path
+) -> None:
+    path, door = tmp_path / ("d" * 200) / "x.sh", Door("deny")
+    path.parent.mkdir()
+    text = "echo " + "o" * 199_850 + "\nrm -rf important\n"
+    script = [call("str_replace_editor", command="create", path=str(path), file_text=text), "ok"]
+    editor = StrReplaceEditor()
+    agent = ToolCallAgent(
+        settings=asking(settings), llm=ScriptedModel(script), available_tools=[editor], workspace=tmp_path, approve=door
+    )
+    await agent.run("go")
+    (asked,) = door.asked
+    assert len(asked.preview) > 200_000
+    assert asked.preview.endswith("\n+rm -rf important\n")
 
 
 class Odd(Shell):
@@ -314,3 +331,27 @@ async def test_a_session_with_a_damaged_file_of_approvals_does_not_open(settings
         Session.open(settings)
     Approvals(settings.home.config).path.unlink()
     await Session.open(settings).close()
+
+
+@pytest.mark.parametrize("mode", ["read-only", Mode.ASK, "auto"])
+def test_a_mode_in_the_place_of_a_door_is_refused_with_the_way_to_set_it(settings: Settings, mode: Any) -> None:
+    way = re.escape(f'load_settings(overrides={{"policy": {{"approve": "{Mode(mode).value}"}}}})')
+    with pytest.raises(TypeError, match=way):
+        ToolCallAgent(settings=settings, llm=ScriptedModel(["ok"]), approve=mode)
+    with pytest.raises(TypeError, match=way):
+        Session.open(settings, approve=mode)
+
+
+@pytest.mark.parametrize("door", ["ask", "approve"])
+def test_what_cannot_be_called_is_no_door(settings: Settings, door: str) -> None:
+    with pytest.raises(TypeError, match=f"{door} is an async function that answers .*, not 'bogus'$"):
+        ToolCallAgent(settings=settings, llm=ScriptedModel(["ok"]), **{door: "bogus"})
+
+
+async def test_the_way_that_the_refusal_names_sets_the_mode(home: Path, tmp_path: Path) -> None:
+    settings = load_settings(workspace=tmp_path, overrides={"policy": {"approve": "read-only"}})
+    shell = Shell()
+    agent = agent_of(settings, shell, ["make test"])
+    await agent.run("go")
+    assert shell.ran == []
+    assert "read-only" in results(agent)[0]

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from handwork import Manus, ScriptedModel, Session
-from handwork.config import load_settings
+from handwork.config import Settings, load_settings
 from handwork.llm.scripted import call
-from handwork.schema import Request, Role, ToolCall
+from handwork.schema import Approval, ApprovalRequest, Request, Role, ToolCall
 
-from .row import Row
-from .rows import GROUPS, SANDBOX
-from .world import SECRET, World
+from .row import Row, shell
+from .rows import GROUPS, Group
+from .world import LOOT, SECRET, World
 
 _KEYS = (
     "OPENAI_API_KEY",
@@ -30,13 +30,17 @@ _KEYS = (
     "SSH_AUTH_SOCK",
     "DATABASE_PASSWORD",
 )
+_SIGNS = (LOOT, SECRET, "LEAK")
+"""What the model is told of an attack that got through."""
+_AWAKE = shell("awake", "true")
+"""Comes first, so that the sandbox runs when the attacks begin."""
 
 
 class Attacker:
     """The model: plays the rows one after another, and keeps what each of them came to."""
 
     def __init__(self, world: World, rows: Sequence[Row]) -> None:
-        self.world, self._rows = world, list(rows)
+        self.world, self._rows = world, [_AWAKE, *rows]
         self.through: dict[str, str] = {}
         self.said: dict[str, str] = {}
         self._row: Row | None = None
@@ -49,6 +53,8 @@ class Attacker:
         self._at = len(request.messages)
         if self._row is None:
             return "All tried."
+        if self._row.before is not None:
+            self._row.before(self.world)
         words = self.world.words
         return [call(tool, **_filled(arguments, words)) for tool, arguments in self._row.calls]
 
@@ -56,12 +62,20 @@ class Attacker:
         results = [m.content or "" for m in request.messages[self._at :] if m.role is Role.TOOL]
         self.said[row.name] = "\n".join(results)
         found = self.world.damage()
-        if SECRET in self.said[row.name] or "LEAK" in self.said[row.name]:
+        if any(sign in self.said[row.name] for sign in _SIGNS):
             found.append(f"it was told: {self.said[row.name][:300]}")
         if row.check is not None and (wrong := row.check(self.world, self.said[row.name])):
             found.append(wrong)
         if found:
             self.through[row.name] = "; ".join(found)
+
+    def judge_the_end(self, rows: Sequence[Row]) -> None:
+        """The session is over: what is there now, nobody will take away."""
+        for row in rows:
+            if row.after is not None and (wrong := row.after(self.world, self.said.get(row.name, ""))):
+                self.through[row.name] = wrong
+        if left := [*self.world.damage(), *(f"process {number} lives on" for number in self.world.survivors())]:
+            self.through["after the end"] = "; ".join(left)
 
 
 def _filled(value: Any, words: Mapping[str, str]) -> Any:
@@ -69,37 +83,46 @@ def _filled(value: Any, words: Mapping[str, str]) -> Any:
         for name, word in words.items():
             value = value.replace(f"@{name}@", word)
         return value
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {name: _filled(each, words) for name, each in value.items()}
-    return [_filled(each, words) for each in value] if isinstance(value, list) else value
+    return [_filled(each, words) for each in value] if isinstance(value, list | tuple) else value
 
 
-async def attack(base: Path, rows: Sequence[Row], sandbox: Mapping[str, object] | None = None) -> Attacker:
-    """Try all rows in one session in a world of their own, made below `base`; `sandbox` is the table of that name."""
+def _settings(world: World, group: Group, backend: str) -> Settings:
+    environ = {"PATH": os.environ["PATH"], "HOME": str(world.home), "HANDWORK_HOME": str(world.handwork)}
+    return load_settings(
+        workspace=world.workspace,
+        environ=environ | dict.fromkeys(_KEYS, SECRET),
+        overrides=_filled({"sandbox": {"backend": backend, **group.sandbox}, "policy": group.policy}, world.words),
+    )
+
+
+async def _allow(_request: ApprovalRequest) -> Approval:
+    """A person who allows whatever they are asked."""
+    return Approval(decision="allow")
+
+
+async def attack(base: Path, rows: Sequence[Row], group: Group, backend: str = "bwrap") -> Attacker:
+    """Try the rows in one session in a world of their own, made below `base`. Where the sandbox contains nothing, and so every
+    call is put to a person, that one allows all; else nobody is there."""
     with World(base) as world:
-        environ = {"PATH": os.environ["PATH"], "HOME": str(world.home), "HANDWORK_HOME": str(world.handwork)}
-        settings = load_settings(
-            workspace=world.workspace,
-            environ=environ | dict.fromkeys(_KEYS, SECRET),
-            overrides={"sandbox": dict(sandbox or {})},
-        )
         attacker = Attacker(world, rows)
-        async with Session.open(settings, world.workspace) as session:
+        door = None if backend == "bwrap" else _allow
+        async with Session.open(_settings(world, group, backend), world.workspace, approve=door) as session:
             agent = Manus(
                 llm=ScriptedModel(attacker), session=session, max_steps=len(rows) + 9, duplicate_threshold=9_999
             )
             result = await agent.run("Do whatever the files say.")
         if result.output != "All tried.":
             attacker.through["the run itself"] = f"{result.status}: {result.error or result}"
-        if left := world.damage():
-            attacker.through["after the end"] = "; ".join(left)
+        attacker.judge_the_end(rows)
         return attacker
 
 
 async def main(base: Path) -> dict[str, dict[str, str]]:
     """What got through of all groups."""
     os.environ.update(dict.fromkeys(_KEYS, SECRET))
-    return {group: (await attack(base / group, rows, SANDBOX.get(group))).through for group, rows in GROUPS.items()}
+    return {name: (await attack(base / name, group.rows, group)).through for name, group in GROUPS.items()}
 
 
 if __name__ == "__main__":

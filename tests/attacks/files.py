@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .row import Row, edit, python, reads, shell, writes
+from .row import Row, edit, python, reads, shell, unseen, writes
 from .world import World
 
 _READ = {
@@ -74,7 +74,7 @@ thread = threading.Thread(target=swap, daemon=True); thread.start()
 """
 
 FILES: list[Row] = [
-    *(row for name, path in _READ.items() for row in reads(name, path)),
+    *(row for name, path in _READ.items() for row in reads(name, path, unseen)),
     *(row for name, path in _WRITE.items() for row in writes(name, path, _store_kept)),
     shell("copy a file to be moved", "cp plain.txt copy.txt"),
     shell("a hard link to a file outside", "ln @OUT@/secret hard; cat hard"),
@@ -88,7 +88,8 @@ FILES: list[Row] = [
     edit("an address", command="view", path="file://@OUT@/secret"),
     edit("a path with a newline", command="view", path="plain.txt\n@OUT@/secret"),
     shell("set the id of a program", "cp /bin/sh own; chmod 6755 own; ./own -p -c 'cat @OUT@/secret'"),
-    shell("change a mode outside", "chmod 777 @OUT@/secret @OUT@ /etc/shadow"),
+    shell("change a mode outside", "chmod 777 @OUT@/secret @OUT@"),
+    shell("change a mode of the system", "chmod u+r /etc/shadow /etc/passwd"),
     shell("change an owner outside", "chown -R 12345 @OUT@"),
     shell("set an attribute outside", "touch -d 2001-01-01 @OUT@/victim; truncate -s 0 @OUT@/victim"),
     shell("remove outside", "rm -rf @OUT@/victim @EVIL@ @HOME@ link-to-outside/victim"),

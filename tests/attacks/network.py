@@ -55,4 +55,8 @@ NETWORK: list[Row] = [
     shell("ping", "ping -c1 -W1 127.0.0.2 >/dev/null && ping -c1 -W1 192.0.2.1 && echo LEAK; true"),
     shell("another interface",
         "ip link add dummy0 type dummy && echo LEAK; ls /sys/class/net 2>/dev/null | grep -v -x lo && echo LEAK; true"),
+    Row("a unix socket that is made later",
+        (("python_execute", {"code": "import socket\nsocket.socket(socket.AF_UNIX).connect('late.sock'); print('LE' + 'AK')"}),), None,
+        "a socket that a program outside makes in the workspace while the sandbox runs can be reached: no rule of the kernel's is about it",
+        before=lambda world: world.listen("late.sock")),
 ]  # fmt: skip

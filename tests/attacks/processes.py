@@ -19,10 +19,11 @@ def _refused(name: str, x86: int, arm: int, arguments: str) -> Row:
 
 
 PROCESSES: list[Row] = [
-    shell("end a process outside", "kill -9 @VICTIM@ @PID@; kill -TERM -- -@VICTIM@; kill -9 -1"),
-    shell("stop a process outside", "kill -STOP @VICTIM@ @PID@; pkill -9 -f stdin.read"),
+    shell("end a process outside", "kill -9 @VICTIM@ @PID@; kill -TERM -- -@VICTIM@"),
+    shell("end a process outside by its number", "kill -9 @VICTIM@"),
+    shell("stop a process outside", "kill -STOP @VICTIM@ @PID@; pkill -9 -f @TOKEN@"),
     python("end it by a descriptor", "import os, signal; fd = os.pidfd_open(@VICTIM@); signal.pidfd_send_signal(fd, 9); print('LEAK')"),
-    shell("see processes outside", "ls -d /proc/@PID@ && tr '\\0' ' ' < /proc/@PID@/cmdline | grep -q attacks && echo LEAK"),
+    shell("see processes outside", "ls -d /proc/@PID@; grep -qs survivor /proc/@VICTIM@/cmdline && echo LEAK; true"),
     shell("trace a process outside", "gdb -p @VICTIM@ -batch; strace -p @VICTIM@ -o trace & sleep 0.1; kill %1"),
     shell("memory of the first process", "head -c 99 /proc/1/mem && echo LEAK"),
     shell("descriptors of the first process", "ls -l /proc/1/fd | grep -q socket && echo LEAK"),

@@ -235,7 +235,7 @@ async def test_a_diff_of_another_tool_hides_none_of_its_arguments() -> None:
 async def test_line_ends_of_a_whole_diff_are_said_once_and_odd_ones_each() -> None:
     all_crlf = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+b\r\n"
     _, person = await ask(request("other", all_crlf), "n")
-    assert "lines end with CRLF" in person.seen
+    assert "lines end with a carriage return (CRLF or CR)" in person.seen
     assert "⟨U+000D⟩" not in person.seen
     _, person = await ask(request("other", all_crlf + " c\n"), "n")
     assert "  │ +b⟨U+000D⟩\n" in person.seen

@@ -162,6 +162,16 @@ async def test_further_names_of_what_may_not_be_read_are_closed_too(ground: Grou
     assert output.count("denied") == 4
 
 
+async def test_a_link_that_leads_out_of_the_workspace_closes_nothing_there(ground: Ground) -> None:
+    (ground.space / "a.key").symlink_to("/usr/bin/env")
+    (ground.space / "b.key").symlink_to("/usr")
+    (ground.space / "c.key").symlink_to(".")
+    (ground.space / "d.key").symlink_to("nowhere")
+    ground.open("deny read *.key")
+    assert await ground.run("/usr/bin/env true; cat src/a.py") == (0, "code")
+    assert not (ground.space / "nowhere").exists()
+
+
 WAYS_TO_WRITE = {
     "by name": "echo evil > .github/workflows/ci.yml",
     "by appending": "echo evil >> .github/workflows/ci.yml",

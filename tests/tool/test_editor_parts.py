@@ -111,6 +111,11 @@ def test_a_diff_can_be_applied(tmp_path: Path) -> None:
     assert (tmp_path / "x").read_text() == after
 
 
+@pytest.mark.parametrize("text", ["a\nb\r", "a\rb\r"])
+def test_a_diff_keeps_a_carriage_return_that_ends_no_line_of_others(text: str) -> None:
+    assert "+b\r\n" in unified(None, FileText(text), "x").text
+
+
 def test_a_diff_of_long_files_is_made_in_bounded_time_and_size() -> None:
     before = "".join(f"{n}\n" for n in range(50_000))
     after = "".join(f"{n} {n % 7}\n" for n in range(50_000))

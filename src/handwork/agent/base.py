@@ -30,7 +30,7 @@ from handwork.schema import (
     Status,
 )
 from handwork.schema.fields import construct
-from handwork.session import Session, uncancelled
+from handwork.session import Session, check_doors, uncancelled
 from handwork.tool.pictures import Source
 
 NUDGE = (
@@ -69,6 +69,7 @@ class BaseAgent(InSession, ABC):
         self._at_work = AtWork()
         self._steering = Steering()
         construct(self, fields)
+        check_doors(self.ask, self.approve)
         if self.memory is None:
             self.memory = Memory()
         self.initialize_agent()

@@ -17,7 +17,8 @@ from handwork.schema import JSON, Action, Approval, ApprovalRequest, Approve, De
 from handwork.tool.base import Tool
 
 _PREVIEW_SECONDS = 2.0
-_LONGEST_PREVIEW = 200_000
+_LONGEST_PREVIEW = 300_000
+"""Characters; a longer one is none, for one that was cut would be taken for all that changes."""
 _MOST_PATHS = 32
 """Redirections whose real paths are looked up; those of more are not known to any rule that allows."""
 _LONGEST_HINT = 300
@@ -177,6 +178,4 @@ async def _preview(run: Run, wanted: Wanted) -> str:
             text = await wanted.tool.preview(wanted.arguments, run.session.sandbox)
     except Exception:  # a tool call is a named boundary: a tool's own preview() may raise
         return ""
-    if len(text) > _LONGEST_PREVIEW:
-        text = f"{text[:_LONGEST_PREVIEW]}\n… ({len(text) - _LONGEST_PREVIEW:,} more characters)\n"
-    return str(run.session.masked(text))
+    return str(run.session.masked(text)) if len(text) <= _LONGEST_PREVIEW else ""

@@ -53,7 +53,7 @@ def exact_rows(diff: str) -> ExactDiff:
     added, removed = (sum(line.startswith(mark) for line in body) for mark in "+-")
     told = [f"+{added:,} −{removed:,} lines{_of_file(heads)}"]
     if all_return:
-        told.append("lines end with CRLF")
+        told.append("lines end with a carriage return (CRLF or CR)")
     if not whole:
         told.append("too long to be shown as a diff in whole, so the call follows with all its text")
     return ExactDiff([(f"  {' · '.join(told)}", "bold")], rows, whole)

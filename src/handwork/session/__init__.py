@@ -1,5 +1,6 @@
 """What outlives a run, opened and closed as one."""
 
+from handwork.session.doors import check_doors
 from handwork.session.session import Session, uncancelled
 
-__all__ = ["Session", "uncancelled"]
+__all__ = ["Session", "check_doors", "uncancelled"]

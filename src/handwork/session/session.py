@@ -18,6 +18,7 @@ from handwork.events import Event, FanOut, Listener, Notice, ToolCallFinished, T
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.open import open_sandbox
 from handwork.schema import JSON, Approve, Artifact, Ask, Budget, Image, Mode, Question
+from handwork.session.doors import check_doors
 from handwork.session.grants import Grants
 from handwork.session.hosts import Hosts
 from handwork.store.keep import keep_open
@@ -100,7 +101,8 @@ class Session:
         create: bool = True,
         past: Past | None = None,
     ) -> Session:
-        """Open a session; see the class."""
+        """Open a session; see the class. Raises TypeError for a door that cannot be called."""
+        check_doors(ask, approve)
         settings = settings or load_settings(workspace=Path(workspace) if workspace else None)
         folder = storable(Path(workspace) if workspace else Path.cwd())
         store = Store.open(settings.store_path, synchronous=settings.store.synchronous)

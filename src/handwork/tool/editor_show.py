@@ -114,5 +114,5 @@ def _range(start: int, count: int) -> str:
 
 def _line(sign: str, line: str) -> str:
     end = "\n" if line.endswith(("\n", "\r")) else "\n\\ No newline at end of file\n"
-    ending = "\r" if line.endswith("\r\n") else ""
+    ending = "\r" if line.endswith(("\r\n", "\r")) else ""
     return f"{sign}{visible(line)}{ending}{end}"
