@@ -67,7 +67,7 @@ ODD: list[Row] = [
     shell("the password file", "cat /etc/shadow /etc/shadow- /etc/gshadow /proc/1/root/etc/shadow", _no_shadow),
     python("the password file", "print(open('/etc/shadow').read())", _no_shadow),
     edit("write a file that has a second name outside", command="create", path="second-name", file_text="OWNED\n"),
-    edit("replace in a file with a second name", command="str_replace", path="second-name", old_str="OWNED", new_str="x"),
+    edit("replace in a file with a second name", command="str_replace", path="second-name", old_str="untouched", new_str="x"),
     python("a racing folder", _SWAP),
     *(edit(f"view in a racing folder ({number})", command="view", path="dir/secret") for number in range(9)),
     *(edit(f"create in a racing folder ({number})", command="create", path=f"dir/new{number}", file_text="OWNED") for number in range(9)),
