@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -162,6 +163,20 @@ async def test_where_it_cannot_be_copied_it_gets_a_name_that_nobody_acts_on(
     finally:
         await ground.close()
         shutil.rmtree(ground.artifacts, ignore_errors=True)
+
+
+async def test_more_files_than_can_be_copied_in_a_moment_get_a_name_that_nobody_acts_on(ground: Ground) -> None:
+    if not _is_another_file_system(_MEMORY, ground.base):
+        pytest.skip("there is no second file system here")
+    with tempfile.TemporaryDirectory(dir=_MEMORY) as other:
+        ground.artifacts = Path(other) / "artifacts"
+        await ground.run("mkdir .vscode; for each in {1..2500}; do : > .vscode/$each; done")
+        await ground.told()
+        assert not (ground.space / ".vscode").exists()
+        (aside,) = ground.space.glob("set-aside-*")
+        assert len(list(aside.iterdir())) == 2500
+        assert "too many files" in " ".join(ground.notices)
+        await ground.close()
 
 
 async def test_what_is_made_again_is_moved_again_and_the_user_is_told_once(ground: Ground) -> None:

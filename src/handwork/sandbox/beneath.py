@@ -14,7 +14,7 @@ from pathlib import Path
 _BY_PATH = getattr(os, "O_PATH", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = _BY_PATH | getattr(os, "O_DIRECTORY", 0)
 """Other systems lack some; they import this, and run no sandbox."""
-_LARGEST_COPY = 64 << 20
+_LARGEST_COPY, _MOST_COPIED = 64 << 20, 2000
 
 
 def open_folder(path: Path) -> int:
@@ -110,7 +110,7 @@ def move_out(root: int, path: str, target: Path) -> None:
             aside = f"set-aside-{secrets.token_hex(4)}"
             os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
             try:
-                _copy(folder, aside, target, [_LARGEST_COPY])
+                _copy(folder, aside, target, [_LARGEST_COPY, _MOST_COPIED])
                 _delete(folder, aside)
             except (OSError, RecursionError) as error:
                 why = getattr(error, "strerror", None) or "it is too deep"
@@ -170,6 +170,10 @@ def _unlock(folder: int, name: str) -> None:
 
 
 def _copy(folder: int, name: str, target: Path, left: list[int]) -> None:
+    """`left`: how many bytes, and how many files and folders, may still be copied."""
+    left[1] -= 1
+    if left[1] < 0:
+        raise OSError(errno.EFBIG, "too many files to be copied")
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):
         target.symlink_to(os.readlink(name, dir_fd=folder))
