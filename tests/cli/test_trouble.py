@@ -75,6 +75,33 @@ async def test_looking_at_sessions_says_the_same(damage: Damage, home: Path, wor
     _check(await handwork("sessions", "list", cwd=workspace), 2, "store.db", "")
 
 
+def _forbidden(folder: Path) -> dict[str, str]:
+    """A bubblewrap that may not make namespaces comes first."""
+    program = folder / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    program.chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize(
+    ("backend", "environ", "what", "do"),
+    [
+        ("bwrap", _forbidden, "The bubblewrap sandbox does not start here", "--sandbox host"),
+        ("docker", lambda folder: {"DOCKER_HOST": f"unix://{folder}/none"}, "ocker", ""),
+        ("daytona", lambda folder: {"DAYTONA_API_KEY": ""}, "The daytona backend needs", "et"),
+    ],
+)
+async def test_a_sandbox_that_this_machine_cannot_start_is_2_before_a_request_is_paid_and_a_session_begun(
+    backend: str, environ: Callable[[Path], dict[str, str]], what: str, do: str, home: Path, workspace: Path
+) -> None:
+    async with StrictServer([]) as server:
+        options = ("--model", "openai:any", "--base-url", server.url, "--sandbox", backend)
+        ended = await handwork("run", "Hello", *options, cwd=workspace, **environ(home))
+        assert not server.requests
+    _check(ended, 2, what, do)
+    assert "no sessions yet" in (await handwork("sessions", "list", cwd=workspace)).err
+
+
 _NOBODY = """
 import os, sys
 import handwork.cli.app

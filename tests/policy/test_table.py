@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.policy.fed_rows import FED
 from tests.policy.rows import TABLE
 from tests.policy.table import Row, judged
 
 
 @pytest.mark.parametrize(
-    "row", TABLE, ids=lambda row: f"{row.rules[:40]}|{row.mode}|{row.done[:50]}".replace("\n", "/")
+    "row", [*TABLE, *FED], ids=lambda row: f"{row.rules[:40]}|{row.mode}|{row.done[:50]}".replace("\n", "/")
 )
 def test_the_policy_decides(row: Row) -> None:
     found = judged(row)

@@ -15,7 +15,14 @@ from handwork.cli.completion import scripts as completion_scripts
 from handwork.cli.output import OutputFailed, flush_streams, guarded_streams, silence_stdout
 from handwork.cli.route import UsageProblem, route
 from handwork.cli.screen import in_width, is_terminal
-from handwork.errors import ConfigError, HandworkError, JournalCorrupt, SessionNotFound, StoreUnusable
+from handwork.errors import (
+    ConfigError,
+    HandworkError,
+    JournalCorrupt,
+    SandboxUnavailable,
+    SessionNotFound,
+    StoreUnusable,
+)
 
 app = typer.Typer(
     name="handwork",
@@ -54,7 +61,7 @@ def _run(arguments: list[str]) -> int:
         sys.exit(command.main(route(arguments, command, at_terminal=at_terminal), prog_name="handwork"))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-    except (UsageProblem, ConfigError, SessionNotFound, StoreUnusable, JournalCorrupt) as error:
+    except (UsageProblem, ConfigError, SandboxUnavailable, SessionNotFound, StoreUnusable, JournalCorrupt) as error:
         return _complain(error, 2)
     except (HandworkError, OutputFailed) as error:
         return _complain(error, 1)

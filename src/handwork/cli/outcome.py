@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from handwork.cli.broken import missing_part
 from handwork.cli.clean import clean_for_terminal
 from handwork.cli.program import program
-from handwork.errors import BudgetExceeded, ConfigError, HandworkError, ModelError, TransientModelError
+from handwork.errors import (
+    BudgetExceeded,
+    ConfigError,
+    HandworkError,
+    ModelError,
+    SandboxUnavailable,
+    TransientModelError,
+)
 from handwork.schema import RunResult, Status
 
 EXIT_CODES: Mapping[Status, int] = {
@@ -43,7 +50,7 @@ _SECRET_PARAMETER = re.compile(r"(?<=[?&])[^=&#]*(?:key|token|secret|sig|pass)[^
 
 def exit_code(result: RunResult) -> int:
     """The exit code of CONTRACT H."""
-    return 2 if isinstance(result.error, ConfigError) else EXIT_CODES[result.status]
+    return 2 if isinstance(result.error, ConfigError | SandboxUnavailable) else EXIT_CODES[result.status]
 
 
 def answer(result: RunResult) -> str:
@@ -155,5 +162,6 @@ def _shown(options: Mapping[str, str]) -> tuple[dict[str, str], str]:
 def _when(result: RunResult) -> str:
     if result.status is Status.TOKEN_LIMIT:
         return "To go on, best with a --model of a larger context window"
-    lasting = isinstance(result.error, ModelError) and not isinstance(result.error, TransientModelError)
+    lasting = isinstance(result.error, ModelError | SandboxUnavailable)
+    lasting = lasting and not isinstance(result.error, TransientModelError)
     return "When that is mended" if lasting else "To go on"

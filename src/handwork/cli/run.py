@@ -29,6 +29,7 @@ from handwork.errors import ConfigError, NoModelError
 from handwork.events import Event, Listener
 from handwork.llm.llm import LLM
 from handwork.sandbox.open import check_workspace
+from handwork.sandbox.ready import check_backend
 from handwork.schema import Image, Role, RunResult, scrub
 from handwork.schema.visible import seen
 from handwork.session import Session
@@ -132,6 +133,7 @@ class TaskRun:
     async def _work(self, interrupts: Interrupts, lines: JsonLines | None) -> RunResult | None:
         agent_class = load_role(self.options.agent)
         llm = self._llm = await self._checked_model(agent_class)
+        await check_backend(self.settings.sandbox, self.settings.daytona, self.settings.environ)
         async with self._open_session(lines) as session:
             self._check_rest(session)
             agent = agent_class(session=session, settings=self.settings, llm=llm, **agent_fields(self.settings))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from handwork.policy.feeding import Feeding
 from handwork.policy.found import Found
 from handwork.policy.parts import Part, Script
 from handwork.policy.redirections import REDIRECTION, Redirections
@@ -16,6 +17,7 @@ _REMEMBERED = 20_000
 _OPERATORS = re.compile(r";;&|;;|;&|;|&&|\|\||\|&|\||&(?!>)")
 _GO_ON = frozenset(["if", "then", "elif", "else", "do", "while", "until", "!", "{", "time"])
 """Words behind which another command begins."""
+_OPEN = frozenset(["if", "while", "until", "{", "for", "select", "case"])
 _CLOSE = frozenset(["fi", "done", "esac", "}"])
 _MOVE = frozenset(["cd", "pushd", "popd"])
 
@@ -55,19 +57,23 @@ class _Reader(Redirections):
     def inner(self, text: str) -> None:
         _Reader(text, self.found, self.depth + 1).read()
 
-    def commands(self, closing: str) -> None:
-        outer = self._words, self._assigns, self.begun, self._closed, len(self.awaited)
+    def commands(self, closing: str, *, fed: bool = False) -> None:
+        begin = len(self.found.parts)
+        outer = self._words, self._assigns, self.begun, self._closed, self.feeding, len(self.awaited)
         self._fresh()
+        self.feeding = Feeding(self.found.parts)
         levels: list[str] = []
         while sign := self._next():
             if sign == ")" and not levels:
                 break
             self._token(sign, levels)
-        if sign != closing or levels or len(self.awaited) != outer[4]:
+        if sign != closing or levels or self.feeding.open or len(self.awaited) != outer[5]:
             raise Unreadable
         self._end()
+        if fed:
+            self.feeding.mark(begin)
         self.at += len(closing)
-        self._words, self._assigns, self.begun, self._closed, _ = outer
+        self._words, self._assigns, self.begun, self._closed, self.feeding, _ = outer
 
     def _next(self) -> str:
         self.skip_blanks()
@@ -93,6 +99,7 @@ class _Reader(Redirections):
         elif found := _OPERATORS.match(self.text, self.at):
             self._end()
             self.at = found.end()
+            self.feeding.fed = found[0] in ("|", "|&")
             if found[0].startswith(";") and len(found[0]) > 1:
                 self._patterns(levels)
         else:
@@ -108,6 +115,8 @@ class _Reader(Redirections):
             self.found.add(Part(tuple(self._words), tuple(self._assigns)))
         if self._words and (not self._words[0].static or self._words[0].text in _MOVE):
             self.found.moved = True
+        if self.begun or self._closed:  # else it is the end of a line behind a pipe
+            self.feeding.end()
         self._fresh()
 
     def _line_end(self) -> None:
@@ -127,11 +136,14 @@ class _Reader(Redirections):
         else:
             self.at += 1
             levels.append("(")
+            self.feeding.enter()
 
     def _close(self, levels: list[str], opened: str) -> None:
         if not levels or levels.pop() != opened:
             raise Unreadable
         self._end()
+        if opened == "(":
+            self.feeding.leave()
 
     # ---- words
 
@@ -140,7 +152,8 @@ class _Reader(Redirections):
         if word.plain and self.peek() in ("<", ">") and (word.text.isdigit() or re.fullmatch(r"\{\w+\}", word.text)):
             if not REDIRECTION.match(self.text, self.at):
                 raise Unreadable
-            return  # the number of the redirection that follows
+            self.number = word.text
+            return
         if not self.begun and word.plain and self._reserved(word.text, levels):
             return
         if self._closed:
@@ -155,6 +168,8 @@ class _Reader(Redirections):
         """Take a word of the grammar; whether it is one."""
         if text in _GO_ON:
             self._closed = False
+            if text in _OPEN:
+                self.feeding.enter()
             if text == "{":
                 levels.append("{")
             elif text == "time":
@@ -163,10 +178,13 @@ class _Reader(Redirections):
             self._end()
             if text in ("}", "esac"):
                 self._close(levels, "{" if text == "}" else "case")
+            self.feeding.leave()
             self._closed = True
         elif reader := _COMPOUND.get(text):
             if self._closed:
                 raise Unreadable
+            if text in _OPEN:
+                self.feeding.enter()
             reader(self, levels)
         else:
             return False
@@ -184,15 +202,19 @@ class _Reader(Redirections):
         if self._next() != ")" or not name.static:
             raise Unreadable
         self.at += 1
-        self.found.defined.add(name.text)
+        self._defines(name)
         self._fresh()
+
+    def _defines(self, name: Word) -> None:
+        self.found.defined.add(name.text)
+        self.feeding.fed = True  # whoever calls it may feed it
 
     def _named_function(self, levels: list[str]) -> None:
         self.skip_blanks()
         name = self.word()
         if not name.static:
             raise Unreadable
-        self.found.defined.add(name.text)
+        self._defines(name)
         if self._next() == "(":
             self._function(name)
 

@@ -10,10 +10,14 @@ from handwork.policy.word import Word
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One command: its words, and the variables that are set for it alone (or, without a word, for the shell)."""
+    """One command: its words, and the variables that are set for it alone (or, without a word, for the shell).
+
+    fed: whether a redirection, a document or a pipe may give it something to read, or a function that holds it is called so.
+    """
 
     words: tuple[Word, ...]
     assigns: tuple[Word, ...] = ()
+    fed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from handwork.policy.feeding import Feeding
 from handwork.policy.found import MOST, Found
 from handwork.policy.parts import Access, Part
 from handwork.policy.word import UNKNOWN, Unreadable, Word
@@ -21,6 +22,9 @@ class Redirections(Words):
     def __init__(self, text: str, found: Found, depth: int = 0) -> None:
         super().__init__(text, depth)
         self.found = found
+        self.feeding = Feeding(found.parts)
+        self.number = ""
+        """The number in front of a redirection."""
         self.begun = False
         """Whether the command has a word, an assignment or a redirection."""
         self.awaited: list[tuple[str, bool, bool]] = []
@@ -32,8 +36,10 @@ class Redirections(Words):
     def documents(self) -> None:
         """Read the here-documents that begin here."""
         documents, self.awaited = self.awaited, []
+        begin = len(self.found.parts)
         for ending, tabs, quoted in documents:
             self._document(ending, tabs=tabs, quoted=quoted)
+        self.feeding.mark(begin)  # what is substituted in them reads what the command read, which has ended before
 
     def _document(self, ending: str, *, tabs: bool, quoted: bool) -> None:
         begin, at = self.at, self.at
@@ -56,6 +62,9 @@ class Redirections(Words):
         self.at += len(operator)
         self.skip_blanks()
         target = self.word()
+        number, self.number = self.number, ""
+        if _feeds(operator, number, target):
+            self.feeding.fed = True
         if operator in ("<<", "<<-"):
             if not target.static:
                 raise Unreadable
@@ -71,6 +80,14 @@ class Redirections(Words):
             self.found.accesses.append(Access("network" if socket else kind, word, self.found.moved))
             if len(self.found.accesses) > MOST:
                 raise Unreadable
+
+
+def _feeds(operator: str, number: str, target: Word) -> bool:
+    """Whether it gives a command something to read: what any other stream is given may become its standard input."""
+    if operator == ">&" and number.strip("0") == "" and number:
+        return target.text != "-"
+    nothing = "-" if operator == "<&" else "/dev/null"
+    return operator.startswith("<") and not (target.static and operator in ("<", "<&") and target.text == nothing)
 
 
 def _duplicates(target: Word) -> bool:

@@ -10,6 +10,7 @@ from handwork.config.policy_rules import Rule
 from handwork.policy.exec_flags import exec_flags, names_of, shell_changes
 from handwork.policy.match import Match
 from handwork.policy.parts import Part
+from handwork.policy.taking_data import names_stream, takes_data
 from handwork.policy.word import Word
 
 _HARMLESS = re.compile(
@@ -27,10 +28,13 @@ def allows(rule: Rule, part: Part, defined: frozenset[str]) -> bool:
     """Whether a rule that allows names this very command.
 
     Every word must be known, the program is named as it is written, no variable is set that may matter, no function or alias
-    of that name is made beside, and further words (`*`) hold no argument by which a well-known program runs another.
+    of that name is made beside, and further words (`*`) hold no argument by which a well-known program runs another. What is
+    fed to it counts for as much as its words (`sh < x`) unless the program takes it as data.
     """
     if not rule.words:
         return rule.open
+    if (part.fed or names_stream(part.words)) and not takes_data(part.words):
+        return False
     texts = [word.text for word in part.words]
     fits = texts[: len(rule.words)] == list(rule.words) and (rule.open or len(texts) == len(rule.words))
     if not fits or not all(word.static for word in part.words) or texts[0] in defined:

@@ -11,6 +11,7 @@ from handwork.policy.match import Match
 from handwork.policy.parts import Part
 from handwork.policy.paths import Place, path_match
 from handwork.policy.running import allows, is_harmless, run_match
+from handwork.policy.taking_data import takes_data
 from handwork.schema import Verdict
 
 _ABOUT_COMMANDS = frozenset({"run", "read", "write", "network"})
@@ -108,7 +109,8 @@ class Command:
         if not self.part.words:
             return f"set {plain(', '.join(word.assigns for word in self.part.assigns))} for all that follows"
         words = [word.text if word.text and (word.static or word.glob) else "…" for word in self.part.words]
-        return f"run {plain(' '.join(words))}"
+        fed = " with what is fed to it" if self.part.fed and not takes_data(self.part.words) else ""
+        return f"run {plain(' '.join(words))}{fed}"
 
 
 @dataclass(frozen=True, slots=True)

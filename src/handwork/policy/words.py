@@ -28,8 +28,8 @@ class Words(ABC):
         self.text, self.at, self.depth = text, 0, depth
 
     @abstractmethod
-    def commands(self, closing: str) -> None:
-        """Read commands up to the sign that closes them."""
+    def commands(self, closing: str, *, fed: bool = False) -> None:
+        """Read commands up to the sign that closes them; `fed`: something writes to them."""
 
     @abstractmethod
     def inner(self, text: str) -> None:
@@ -85,7 +85,7 @@ class Words(ABC):
         if sign in "<>" and self.peek(1) == "(":
             self.at += 2
             made.unknown()
-            self._nested(")")
+            self._nested(")", fed=sign == ">")
             return True
         if sign == "(" and made.names_array:
             self._array()
@@ -208,11 +208,11 @@ class Words(ABC):
             self.at += 2
             self._nested(")")
 
-    def _nested(self, closing: str) -> None:
+    def _nested(self, closing: str, *, fed: bool = False) -> None:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise Unreadable
-        self.commands(closing)
+        self.commands(closing, fed=fed)
         self.depth -= 1
 
     def arithmetic(self) -> None:

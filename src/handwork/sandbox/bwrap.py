@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from handwork.errors import ConfigError, SandboxError, SandboxUnavailable
-from handwork.sandbox import root, unavailable
+from handwork.sandbox import git_identity, root, unavailable
 from handwork.sandbox.closed import Rules
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.guard import Guard
@@ -70,9 +70,10 @@ class BwrapSandbox(GuardedSandbox):
         self._warn_of_imports()
         mounts = self._mounts(guard)
         files = {place: wire.memory_file(text.encode()) for place, text in mounts.texts.items()}
+        own = wire.memory_file(git_identity.settings_for(self._workspace, os.environ).encode())
         try:
             return launch(
-                self._command(program, mounts.arguments, files),
+                self._command(program, mounts.arguments, files, own),
                 {
                     "workspace": self.workspace,
                     "limits": self._limits.words(),
@@ -81,17 +82,18 @@ class BwrapSandbox(GuardedSandbox):
                 },
                 # Of bwrap, too: what it is started with stays readable in /proc/1/environ.
                 environment=self._environment(),
-                pass_fds=[*files.values(), *mounts.descriptors],
+                pass_fds=[*files.values(), own, *mounts.descriptors],
                 notify=self._notify,
             )
         except OSError as error:
             why = f"bubblewrap at {program} cannot be run: {error.strerror or error}"
             raise SandboxUnavailable(why, hint=f"install it anew. Or: {unavailable.HOST}") from error
         finally:
-            wire.close_all([*files.values(), *mounts.descriptors])
+            wire.close_all([*files.values(), own, *mounts.descriptors])
 
-    def _command(self, program: Path, mounts: Sequence[str], files: Mapping[str, int]) -> list[str]:
+    def _command(self, program: Path, mounts: Sequence[str], files: Mapping[str, int], own: int) -> list[str]:
         data = [word for place, fd in files.items() for word in ("--perms", "0444", "--ro-bind-data", str(fd), place)]
+        data += ["--perms", "0644", "--file", str(own), f"{root.HOME}/{git_identity.FILE}"]
         strict = _STRICT if self._strict else ()
         shared = ["--share-net"] if self._network else []
         inside = ["--remount-ro", "/", "--chdir", self.workspace]

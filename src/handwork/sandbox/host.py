@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.sandbox import git_identity
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.launch import base_environment, launch
@@ -48,6 +49,8 @@ class HostSandbox(SupervisedSandbox):
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="handwork-"))
         for name in ("home", "tmp"):
             (Path(self._scratch) / name).mkdir(mode=0o700)
+        own = git_identity.settings_for(self._workspace, os.environ)
+        (Path(self._scratch) / "home" / git_identity.FILE).write_text(own)
         artifacts = os.path.realpath(self._artifacts)
         hidden = [path for path in map(os.path.realpath, self._hide) if not Path(artifacts).is_relative_to(path)]
         allowed = {"readable": [artifacts], "writable": [self.workspace, self._scratch], "hidden": hidden}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from handwork.errors import SandboxError, SandboxUnavailable
-from handwork.sandbox import root, unavailable
+from handwork.sandbox import git_identity, root, unavailable
 from handwork.sandbox.base import Process
 from handwork.sandbox.closed import Rules
 from handwork.sandbox.connection import Connection
@@ -55,6 +55,8 @@ class LandlockSandbox(GuardedSandbox):
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="handwork-"))
         for name in ("home", "tmp"):
             (Path(self._scratch) / name).mkdir(mode=0o700)
+        own = git_identity.settings_for(self._workspace, os.environ)
+        (Path(self._scratch) / "home" / git_identity.FILE).write_text(own)
         # What is granted for a folder holds for all below it: only the whole workspace can be left out.
         sealed = guard.ruled.sealed
         given = [] if sealed else [guard.open("")]

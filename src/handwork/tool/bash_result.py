@@ -5,6 +5,7 @@ from __future__ import annotations
 from handwork.schema import JSON, ToolResult
 from handwork.tool.jobs import Job
 from handwork.tool.process_end import how_it_ended
+from handwork.tool.sandbox_hint import sandbox_hints
 from handwork.tool.shell import Outcome
 from handwork.tool.spent import as_details
 from handwork.tool.terminal_hint import hint_for
@@ -24,6 +25,7 @@ def command_result(command: str, outcome: Outcome, seconds: float, notes: list[s
     output = outcome.output
     if hint := hint_for(command, output, outcome.exit_code):
         notes.append(hint)
+    notes += sandbox_hints(output)
     if outcome.background:
         output = f"[written by background jobs since the last command]\n{outcome.background.rstrip()}\n[this command]\n{output}"
     if outcome.exit_code:
@@ -67,6 +69,7 @@ def job_result(job: Job, text: str, rest: Rest | None, details: dict[str, JSON],
     """The result of a call about one job: what is new, and how it stands."""
     state = f"ended: {job.state()}" if job.ended else (_RESTS.get(rest or "") or job.state())
     line = f"[job {job.name}: {state}]"
+    notes = [*notes, *sandbox_hints(text)]
     body = text.rstrip("\n") or "(nothing new)"
     given: dict[str, JSON] = {"job": job.name, "ended": job.ended, "exit_code": job.exit_code, **details}
     return ToolResult(output=f"{body}\n{line}", system=" ".join(notes) or None, details=given)

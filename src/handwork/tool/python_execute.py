@@ -11,6 +11,7 @@ from handwork.tool.base import Tool, ToolContext
 from handwork.tool.call_facts import has_results_of, time_left
 from handwork.tool.kernel import Kernel, Outcome
 from handwork.tool.process_end import how_it_ended
+from handwork.tool.sandbox_hint import sandbox_hints
 from handwork.tool.spent import as_details
 
 TIMEOUT = 60
@@ -68,6 +69,7 @@ class PythonExecute(Tool):
             outcome.notes.append(f"The code called {_exit_call(outcome)} and ended there. {_LIVES_ON}")
         if outcome.left:
             outcome.notes.append(f"The kernel has ended, as the code asked. {_NEXT_IS_NEW}")
+        outcome.notes += sandbox_hints(f"{outcome.text}\n{outcome.traceback}")
         return ToolResult(
             output=outcome.text,
             error=_error(outcome, seconds),

@@ -26,6 +26,7 @@ from handwork.errors import ConfigError
 from handwork.events import Event, Listener
 from handwork.llm.facts import context_window
 from handwork.llm.llm import LLM
+from handwork.sandbox.ready import check_backend
 from handwork.schema import Approval, ApprovalRequest, Message, Question, Role, RunResult
 from handwork.session import Session
 from handwork.store.sqlite import Store
@@ -94,6 +95,7 @@ class Conversation:
     async def open(self) -> None:
         """Choose the model, take the session and make the agent. Raises HandworkError: NoModelError if there is no model."""
         self._llm = await self._model(None)
+        await check_backend(self.settings.sandbox, self.settings.daytona, self.settings.environ)
         id, self.workspace = place(self.options, self.settings)
         if make_folder(self.workspace):
             self.notices.append(("info", f"The workspace {self.workspace} was not there and has been made."))

@@ -12,6 +12,7 @@ import warnings
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ class DaytonaSandbox(RelayedSandbox):
         self._hide, self._rules = tuple(hide), rules or Rules()
         self._carry, self._unsent = carry, ""
         self._carried: Carried | None = None
-        self._key = daytona.daytona_api_key or environ.get("DAYTONA_API_KEY", "")
+        self._key = _key(daytona, environ)
 
     async def _open(self, boot: Boot) -> Place:
         client = self._client()
@@ -143,14 +144,8 @@ class DaytonaSandbox(RelayedSandbox):
     # ---- the machine
 
     def _client(self) -> Any:
-        try:
-            from daytona import AsyncDaytona, DaytonaConfig
-        except ImportError:
-            raise missing_extra(
-                "daytona", "The daytona backend needs the package daytona, which is not installed"
-            ) from None
-        if not self._key:
-            raise SandboxUnavailable("The daytona backend needs a key of Daytona, and none is set", hint=f"set {_KEY}")
+        check_daytona(self._daytona, self._environ)
+        from daytona import AsyncDaytona, DaytonaConfig
 
         class Quiet(AsyncDaytona):
             def _init_otel(self, sdk_version: str) -> None:
@@ -201,6 +196,18 @@ class DaytonaSandbox(RelayedSandbox):
         if isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower():
             return "try again, or name a smaller image with [daytona] sandbox_image_name"
         return f"look at [daytona]: daytona_server_url is {self._daytona.daytona_server_url}"
+
+
+def check_daytona(daytona: DaytonaSettings, environ: Mapping[str, str]) -> None:
+    """Raises ConfigError without the SDK, SandboxUnavailable without a key; nobody is asked whether it is right."""
+    if find_spec("daytona") is None:
+        raise missing_extra("daytona", "The daytona backend needs the package daytona, which is not installed")
+    if not _key(daytona, environ):
+        raise SandboxUnavailable("The daytona backend needs a key of Daytona, and none is set", hint=f"set {_KEY}")
+
+
+def _key(daytona: DaytonaSettings, environ: Mapping[str, str]) -> str:
+    return daytona.daytona_api_key or environ.get("DAYTONA_API_KEY", "")
 
 
 def _failures() -> tuple[type[Exception], ...]:

@@ -92,11 +92,7 @@ class DockerSandbox(RelayedSandbox, GuardedSandbox):
         return notify
 
     def _settings(self, engine: Engine, boot: Boot) -> Mapping[str, object]:
-        if not engine.local:
-            raise SandboxUnavailable(
-                f"The Docker engine at {engine.address} is on another machine, where the workspace is not",
-                hint="use an engine of this machine, or --sandbox daytona for work elsewhere",
-            )
+        engine.check_local()
         # Files in the workspace shall belong to the user: in a rootless engine, that is root.
         uid, gid = (0, 0) if engine.rootless else (os.getuid(), os.getgid())
         seen = mounts.Mounts(memory=dict(mounts.private(uid, gid, self._limits.room, HOME, BASE)))

@@ -64,6 +64,14 @@ class Engine:
         """Whether it sees this machine's files."""
         return self.address.startswith(("unix://", "http+unix://"))
 
+    def check_local(self) -> None:
+        """Raises SandboxUnavailable for an engine that does not see the workspace."""
+        if not self.local:
+            raise SandboxUnavailable(
+                f"The Docker engine at {self.address} is on another machine, where the workspace is not",
+                hint="use an engine of this machine, or --sandbox daytona for work elsewhere",
+            )
+
     @property
     def rootless(self) -> bool:
         """Whether root in a container is the user out here."""
@@ -161,6 +169,15 @@ class Engine:
             raise SandboxUnavailable(f"{what}: {_root(error)}", hint=hint) from None
         except OSError as error:  # requests' own are
             raise SandboxUnavailable(f"{what}: {_root(error)}", hint=hint) from None
+
+
+def check_engine(environ: Mapping[str, str]) -> None:
+    """Raises SandboxUnavailable, or ConfigError without the SDK, unless an engine of this machine answers; it blocks."""
+    engine = Engine(environ)
+    try:
+        engine.check_local()
+    finally:
+        engine.close()
 
 
 class _Progress:
