@@ -457,3 +457,31 @@ def test_thousands_of_objects_that_must_differ_are_compared_quickly() -> None:
     for pair in ([1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1.0}], [[1], [1]], [None, None], [True, True]):
         with pytest.raises(ArgumentsError, match="uniqueItems"):
             validate({"a": pair}, schema)
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ({"path": "a", "command": None, "timeout": None, "edits": None}, {"path": "a"}),
+        ({"path": "a", "view_range": None}, {"path": "a", "view_range": None}),
+        ({"path": "a", "edits": [{"old": "x", "new": None}]}, {"path": "a", "edits": [{"old": "x"}]}),
+        ({"arguments": {"path": "a", "timeout": None}}, {"path": "a"}),
+    ],
+)
+def test_null_for_an_optional_argument_is_an_absent_one_unless_it_may_be_null(sent: Any, meant: Any) -> None:
+    arguments = parse(json.dumps(sent), EDITOR)
+    assert arguments == meant
+    validate(arguments, EDITOR)
+
+
+@pytest.mark.parametrize(
+    ("sent", "problem"),
+    [
+        ({"path": None}, "'path': expected string, given null"),
+        ({"path": "a", "edits": [{"old": None}]}, "expected string, given null"),
+        ({"path": "a", "bogus": None}, "unknown parameter 'bogus'"),
+    ],
+)
+def test_null_where_something_is_needed_or_nothing_is_known_is_still_an_error(sent: Any, problem: str) -> None:
+    with pytest.raises(ArgumentsError, match=problem):
+        validate(parse(json.dumps(sent), EDITOR), EDITOR)

@@ -83,8 +83,8 @@ def parse(raw: str, schema: Mapping[str, JSON], name: str = "") -> dict[str, JSO
     """The arguments as a dict; not yet validated.
 
     Empty text is {}. Accepted besides a plain object (CONTRACT B11): JSON encoded twice, as a whole or in a value where the
-    schema wants an object or array; and an object in a wrapper of one key (`arguments`, `parameters`, `input` or the
-    tool's name) that is itself no parameter.
+    schema wants an object or array; an object in a wrapper of one key (`arguments`, `parameters`, `input` or the
+    tool's name) that is itself no parameter; and null for an optional parameter that cannot be null, which is absent then.
 
     Args:
         raw: the text as the model sent it.
@@ -106,7 +106,7 @@ def parse(raw: str, schema: Mapping[str, JSON], name: str = "") -> dict[str, JSO
     for key, item in arguments.items():
         if isinstance(item, (str, list, dict)) and key in properties:
             arguments[key] = _unpacked(item, properties[key], schema)
-    return arguments
+    return _given(arguments, schema, schema)
 
 
 def _unwrapped(
@@ -139,7 +139,22 @@ def _unpacked(value: JSON, rule: JSON, root: Mapping[str, JSON]) -> JSON:
     if isinstance(value, list):
         return [_unpacked(item, branch.get("items"), root) for item in value]
     properties = properties_of(branch)
-    return {key: _unpacked(item, properties.get(key), root) for key, item in value.items()}
+    unpacked = {key: _unpacked(item, properties.get(key), root) for key, item in value.items()}
+    return _given(unpacked, branch, root)
+
+
+def _given(value: dict[str, JSON], rule: Mapping[str, JSON], root: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Without each null that stands for an optional property which is absent: models in a strict mode send all of them."""
+    if None not in value.values():
+        return value
+    properties, required = properties_of(rule), rule.get("required")
+    kept = required if isinstance(required, list) else []
+
+    def absent(key: str) -> bool:
+        allowed = types_of(properties[key], root) if key in properties and key not in kept else frozenset[str]()
+        return bool(allowed) and "null" not in allowed
+
+    return {key: item for key, item in value.items() if not (item is None and absent(key))}
 
 
 def _opened(value: JSON, allowed: frozenset[str] | set[str]) -> JSON:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from handwork.config import SandboxSettings
-from handwork.errors import SandboxUnavailable
 from handwork.sandbox.closed import Rules
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.guard import Guard
