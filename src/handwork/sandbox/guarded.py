@@ -12,11 +12,15 @@ from handwork.errors import ConfigError
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.closed import Rules
 from handwork.sandbox.connection import Connection
+from handwork.sandbox.git_place import repository_outside
 from handwork.sandbox.guard import Guard
 from handwork.sandbox.limits import Limits
 from handwork.sandbox.ruled import remedy
 from handwork.sandbox.texts import shown
 from handwork.schema import Notify
+
+
+_NO_GIT = "The repository that this workspace belongs to lies outside of it and is not shown here: git does not work."
 
 
 class GuardedSandbox(SupervisedSandbox):
@@ -89,6 +93,9 @@ class GuardedSandbox(SupervisedSandbox):
             self._warn("large", f"Too large to be put back if programs change it: {', '.join(guard.too_large[:5])}")
 
         self._warn_of_rules(guard)
+        if (said := repository_outside(self._workspace)) and "git" not in self._warned:
+            self._warn("git", said, "info")
+            self._tell(_NO_GIT)
 
     def _warn_of_rules(self, guard: Guard) -> None:
         ruled = guard.ruled
@@ -108,10 +115,10 @@ class GuardedSandbox(SupervisedSandbox):
                 "from programs.",
             )
 
-    def _warn(self, topic: str, text: str) -> None:
+    def _warn(self, topic: str, text: str, level: str = "warning") -> None:
         if topic not in self._warned:
             self._warned.add(topic)
-            self._notify("warning", text)
+            self._notify(level, text)
 
     # ---- after a call, and at the end
 
