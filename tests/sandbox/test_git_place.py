@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -49,7 +48,7 @@ def test_where_git_works_or_there_is_none_nothing_is_said(base: Path) -> None:
     assert repository_outside(plain) == ""
     (plain / ".git").write_text("gitdir: kept\n")
     assert repository_outside(plain) == ""
-    os.chmod(plain / ".git", 0)
+    (plain / ".git").chmod(0)
     assert repository_outside(plain) == ""
 
 

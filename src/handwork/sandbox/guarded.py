@@ -19,7 +19,6 @@ from handwork.sandbox.ruled import remedy
 from handwork.sandbox.texts import shown
 from handwork.schema import Notify
 
-
 _NO_GIT = "The repository that this workspace belongs to lies outside of it and is not shown here: git does not work."
 
 
