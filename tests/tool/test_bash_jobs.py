@@ -103,7 +103,12 @@ async def test_stopping_asks_first_and_then_kills_all_below(place: Place) -> Non
 
 async def test_processes_that_are_no_jobs_are_counted(host: Place) -> None:
     await run(host, "(setsid sleep 319 &)")
-    assert "1 other processes" in (await run(host, job="list")).output
+    assert "1 other process that commands left running" in (await run(host, job="list")).output
+
+
+async def test_a_jobs_own_processes_are_not_said_to_be_left_behind(host: Place) -> None:
+    await run(host, "(sleep 317; :) &")
+    assert "1 other process of these jobs, or left running by commands" in (await run(host, job="list")).output
 
 
 async def test_waiting_for_a_job_ends_with_it(host: Place) -> None:

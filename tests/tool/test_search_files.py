@@ -68,7 +68,7 @@ async def test_names_are_found_by_expression_part_or_glob(place: Place) -> None:
 
 async def test_case_counts_only_with_a_capital_letter(host: Place) -> None:
     put(host, x="Hello\nhello\nHELLO\nÄ\n")
-    assert (await find(host, "hello")).system == "3 matching lines in 1 files; page 1 of 1."
+    assert (await find(host, "hello")).system == "3 matching lines in 1 file; page 1 of 1."
     assert (await find(host, "Hello")).output == "x\n     1\tHello"
     assert (await find(host, "\\Shello|hell\\W")).output == "(nothing found)"
     assert (await find(host, "ä")).output == "x\n     4\tÄ"
@@ -116,7 +116,10 @@ async def test_a_long_result_is_paged_and_the_pages_are_all_of_it(host: Place) -
         assert len(output) < 9000
         seen += [row for row in output.split("\n") if row.startswith("f")]
     assert sorted(set(seen)) == [f"f{number:03}" for number in range(300)]
-    assert "There is no page 7" in ((await find(host, "needle", page=7)).system or "")
+    assert (await find(host, "needle", page=7)).system == (
+        "There is no page 7: 600 matching lines in 300 files, on 6 pages."
+    )
+    assert "page" not in ((await find(host, "missing", page=7)).system or "")
     assert (
         await find(host, "needle", page=pages)
     ).system == f"600 matching lines in 300 files; page {pages} of {pages}."

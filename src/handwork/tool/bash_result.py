@@ -10,6 +10,7 @@ from handwork.tool.shell import Outcome
 from handwork.tool.spent import as_details
 from handwork.tool.terminal_hint import hint_for
 from handwork.tool.terminal_job import Rest
+from handwork.tool.wording import counted
 
 _NEXT_IS_NEW = "The next call starts a new one in the workspace; variables, functions and current folder are lost."
 _RESTS = {
@@ -83,6 +84,10 @@ def jobs_result(jobs: list[Job], others: int, notes: list[str]) -> ToolResult:
         if job.unread or not (job.ended and job.told)
     ]
     if others:
-        rows.append(f"{others} other processes that commands left running (see them with ps, end them with kill)")
+        alive = any(not job.ended for job in jobs)
+        whose = "of these jobs, or left running by commands" if alive else "that commands left running"
+        rows.append(
+            f"{counted(others, 'other process', 'other processes')} {whose} (ps shows them, and kill ends them)"
+        )
     details: dict[str, JSON] = {"jobs": [{"job": job.name, "command": job.label, "ended": job.ended} for job in jobs]}
     return ToolResult(output="\n".join(rows) or "No jobs.", system=" ".join(notes) or None, details=details)

@@ -15,6 +15,7 @@ from handwork.sandbox.base import Sandbox
 from handwork.schema import JSON, Action, ToolResult, scrub
 from handwork.tool.base import Tool, ToolContext
 from handwork.tool.editor_path import check_path, in_words, led, look
+from handwork.tool.wording import counted
 
 _SECONDS = 20.0
 _GRACE = 5.0
@@ -158,26 +159,27 @@ def _result(found: Mapping[str, Any], wanted: Mapping[str, Any], path: str) -> T
 def _group(group: Mapping[str, Any]) -> str:
     lines = [f"{number:6}\t{text}" for number, text in group["lines"]]
     if group["more"]:
-        lines.append(f"   ... {group['more']:,} more lines of this file: name it in `path` to see them")
+        lines.append(f"   ... {counted(group['more'], 'more line')} of this file: name it in `path` to see the rest")
     return "\n".join([group["file"], *lines])
 
 
 def _notes(found: Mapping[str, Any], wanted: Mapping[str, Any], names: bool) -> list[str]:
     notes, page, pages = [*found["notes"]], wanted["page"], found["pages"]
-    what = "names" if names else f"matching lines in {found['files']:,} files"
-    if found["matches"]:
-        notes.append(f"{found['matches']:,} {what}; page {page} of {pages}.")
+    lines = f"{counted(found['matches'], 'matching line')} in {counted(found['files'], 'file')}"
+    what = counted(found["matches"], "name") if names else lines
+    if found["matches"] and page > pages:
+        notes.append(f"There is no page {page}: {what}, on {counted(pages, 'page')}.")
+    elif found["matches"]:
+        notes.append(f"{what}; page {page} of {pages}.")
     if page < pages:
         notes.append(f"page={page + 1} has the next.")
-    elif page > pages:
-        notes.append(f"There is no page {page}.")
     if found["ended"] in _ENDED:
         notes.append(_ENDED[found["ended"]].format(seconds=wanted["seconds"], matches=found["matches"]))
     if found["unreadable"]:
-        notes.append(f"{found['unreadable']:,} files or folders could not be read.")
+        notes.append(f"{counted(found['unreadable'], 'file or folder', 'files or folders')} could not be read.")
     if found["slow"]:
         notes.append(
-            f"{found['slow']:,} files were given up after 3 s each: this expression is slow on their long lines."
+            f"{counted(found['slow'], 'file')} given up after 3 s each: this expression is slow on long lines."
         )
     if not found["matches"] and (left := _left_out(found)):
         notes.append(f"Not searched: {left}; name one in `path` to search it.")

@@ -1,4 +1,4 @@
-"""How an error about arguments names a place and a value: short, and the same whoever finds the fault."""
+"""How what is told of a call names a place, a value and a number: short, and the same whoever tells it."""
 
 from __future__ import annotations
 
@@ -42,3 +42,8 @@ def short(text: str) -> str:
     """At most 60 characters, in one line."""
     line = text.replace("\n", "\\n")
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with what it counts: 1 file, 1,200 files."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
