@@ -34,4 +34,11 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 def test_a_number_of_bytes_may_be_a_number() -> None:
-    assert SandboxSettings(memory_limit=1_000_000).memory_limit == "1000000"
+    assert SandboxSettings(memory_limit=100_000_000).memory_limit == "100000000"
+
+
+@pytest.mark.parametrize("given", [{"memory_limit": "512"}, {"memory_limit": "63m"}, {"file_limit": "1000k"}])
+def test_what_no_program_could_run_with_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match=r"too little for a program to run with: give (64m|1m) or more"):
+        SandboxSettings.model_validate(given)
+    assert SandboxSettings(memory_limit="64m", file_limit="1m", disk_reserve="1").file_limit == "1m"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -313,3 +314,22 @@ def test_what_was_written_for_containers_does_not_strangle_the_local_sandbox(wan
 @pytest.mark.parametrize(("number", "text"), [(6 << 30, "6 GiB"), (300 << 20, "300 MiB"), (100, "100 bytes")])
 def test_sizes_are_told_in_words(number: int, text: str) -> None:
     assert size(number) == text
+
+
+@pytest.mark.parametrize("kind", [BwrapSandbox, HostSandbox])
+async def test_a_disk_with_less_than_is_to_stay_free_is_told_once(
+    kind: type[BwrapSandbox] | type[HostSandbox], tmp_path: Path
+) -> None:
+    held = Held(kind, tmp_path, dataclasses.replace(_LIMITS, disk_reserve=500 << 40))
+    try:
+        await _works(held)
+        await _works(held)
+        (told,) = [text for text in held.notices if "disk_reserve" in text]
+        assert "less than the 500 TiB" in told
+    finally:
+        await held.sandbox.close()
+
+
+async def test_a_disk_with_room_is_not_spoken_of(held: Held) -> None:
+    await _works(held)
+    assert not any("disk" in text for text in held.notices)

@@ -18,7 +18,7 @@ from handwork.config.keys import KeyStore
 from handwork.config.mcp import MCPSettings
 from handwork.config.own_keys import keys_in
 from handwork.config.policy_rules import PolicyRule
-from handwork.config.sizes import Size
+from handwork.config.sizes import FileSize, MemorySize, Size
 from handwork.config.table import SettingsTable, secrets
 from handwork.config.tool_tables import BrowserSettings, DaytonaSettings, RunflowSettings, SearchSettings
 from handwork.errors import ConfigError
@@ -82,10 +82,10 @@ class SandboxSettings(SettingsTable):
     use_sandbox: bool = False
     image: str = "python:3.12-slim"
     work_dir: str = "/workspace"
-    memory_limit: Size | None = None
+    memory_limit: MemorySize | None = None
     cpu_limit: float | None = Field(default=None, gt=0)
     process_limit: int = Field(default=512, ge=16)
-    file_limit: Size | None = None
+    file_limit: FileSize | None = None
     disk_reserve: Size | None = None
     timeout: int = Field(default=300, gt=0)
     network_enabled: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 _FORM = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -28,5 +28,16 @@ def _checked(value: Any) -> Any:
     return value
 
 
+def _at_least(smallest: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if bytes_of(value) < bytes_of(smallest):
+            raise ValueError(f"{value!r} is too little for a program to run with: give {smallest} or more")
+        return value
+
+    return AfterValidator(check)
+
+
 Size = Annotated[str, BeforeValidator(_checked)]
 """A size in a configuration, kept as it was written."""
+MemorySize = Annotated[Size, _at_least("64m")]
+FileSize = Annotated[Size, _at_least("1m")]

@@ -17,7 +17,7 @@ from handwork.sandbox.guard import Guard
 from handwork.sandbox.guarded import GuardedSandbox
 from handwork.sandbox.inside import wire
 from handwork.sandbox.launch import base_environment, launch
-from handwork.sandbox.limits import Limits
+from handwork.sandbox.limits import Limits, low_disk
 from handwork.schema import Notify
 
 _STRICT = ("--unshare-user", "--disable-userns")
@@ -68,6 +68,8 @@ class BwrapSandbox(GuardedSandbox):
         if sys.platform != "linux" or program is None:
             raise unavailable.missing()
         self._warn_of_imports()
+        if said := low_disk(self._limits, self._workspace):
+            self._warn("disk", said)
         mounts = self._mounts(guard)
         files = {place: wire.memory_file(text.encode()) for place, text in mounts.texts.items()}
         own = wire.memory_file(git_identity.settings_for(self._workspace, os.environ).encode())

@@ -14,7 +14,7 @@ from handwork.sandbox import git_identity
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.launch import base_environment, launch
-from handwork.sandbox.limits import Limits
+from handwork.sandbox.limits import Limits, low_disk
 from handwork.schema import Notify
 
 
@@ -46,6 +46,8 @@ class HostSandbox(SupervisedSandbox):
             raise SandboxUnavailable(
                 "The host backend runs on Linux only", hint="on other systems use a Linux container or machine"
             )
+        if not self._starts and (said := low_disk(self._limits, self._workspace)):
+            self._notify("warning", said)
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="handwork-"))
         for name in ("home", "tmp"):
             (Path(self._scratch) / name).mkdir(mode=0o700)

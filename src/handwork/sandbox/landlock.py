@@ -18,7 +18,7 @@ from handwork.sandbox.guard import Guard
 from handwork.sandbox.guarded import GuardedSandbox
 from handwork.sandbox.inside import landlock, wire
 from handwork.sandbox.launch import base_environment, launch
-from handwork.sandbox.limits import Limits
+from handwork.sandbox.limits import Limits, low_disk
 from handwork.schema import Notify
 
 _DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))
@@ -52,6 +52,8 @@ class LandlockSandbox(GuardedSandbox):
 
     def _launch_in(self, guard: Guard) -> Connection:
         self._check()
+        if said := low_disk(self._limits, self._workspace):
+            self._warn("disk", said)
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="handwork-"))
         for name in ("home", "tmp"):
             (Path(self._scratch) / name).mkdir(mode=0o700)

@@ -84,6 +84,21 @@ def _enclosing() -> list[int]:
     return found
 
 
+def low_disk(limits: Limits, workspace: Path) -> str:
+    """A sentence for people where less is free than is to stay free; the supervisor then guards half of what there is."""
+    try:
+        disk = os.statvfs(workspace)
+    except OSError:
+        return ""
+    free = disk.f_bavail * disk.f_frsize
+    if free >= limits.disk_reserve:
+        return ""
+    return (
+        f"{size(free)} are free on the disk of the workspace, less than the {size(limits.disk_reserve)} that are to stay free "
+        f"([sandbox] disk_reserve): programs that write are ended only when {size(free // 2)} are left."
+    )
+
+
 def told(kind: str, limit: int) -> str:
     """What was ended and why, for the model and the user; `kind` as the supervisor says it, `limit` in its unit."""
     why = {
@@ -104,7 +119,7 @@ def said(news: Mapping[str, Any]) -> str:
 
 def size(number: int) -> str:
     """A number of bytes for people: 512 MiB, 6 GiB."""
-    for unit, word in ((1 << 30, "GiB"), (1 << 20, "MiB")):
+    for unit, word in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")):
         if number >= unit:
             return f"{number / unit:.3g} {word}"
     return f"{number} bytes"
