@@ -300,6 +300,13 @@ async def test_a_new_shell_in_a_resumed_session_says_so_once(host: Place) -> Non
     assert second.system is None
 
 
+@pytest.mark.parametrize("answer", ["Not executed: denied by the policy", "Error: Invalid arguments for bash: no"])
+async def test_a_call_that_never_began_makes_no_resumed_session(host: Place, answer: str) -> None:
+    history = [Message.tool_message(answer, "bash", "c1", is_error=True)]
+    first = await Bash().execute(context=host.context(history=history), command="echo a")
+    assert first.system is None
+
+
 async def test_a_new_sandbox_means_a_new_shell_and_says_so(host: Place) -> None:
     await run(host, "x=1")
     shell = host.resources["shell"]

@@ -9,6 +9,9 @@ from handwork.errors import ToolError
 from handwork.schema import Message, Role
 from handwork.tool.base import ToolContext
 
+_NEVER_BEGAN = ("Not executed:", "Error: Invalid arguments for ")
+"""How the answer to a call begins that never reached its tool."""
+
 
 def time_left(context: ToolContext, timeout: float | None, default: float) -> float:
     """The seconds that a call may take: what the model asked for, else `default`, and never beyond the run's deadline.
@@ -24,5 +27,11 @@ def time_left(context: ToolContext, timeout: float | None, default: float) -> fl
 
 
 def has_results_of(name: str, history: Sequence[Message]) -> bool:
-    """Whether a tool of this name has answered before: then a resource made now is not the one that it used."""
-    return any(message.role is Role.TOOL and message.name == name for message in history)
+    """Whether a tool of this name has run before: then a resource made now is not the one that it used.
+
+    A call that was denied, or whose arguments did not fit, has used nothing.
+    """
+    return any(
+        message.role is Role.TOOL and message.name == name and not (message.content or "").startswith(_NEVER_BEGAN)
+        for message in history
+    )
