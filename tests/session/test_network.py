@@ -14,8 +14,10 @@ from handwork.errors import ConfigError
 from handwork.events import ApprovalRequested, ApprovalResolved, Event, Notice, RunFinished
 from handwork.llm.scripted import ScriptedModel, call
 from handwork.sandbox.open import open_sandbox
-from handwork.schema import Approval, ApprovalRequest, Approve, Status
+from handwork.schema import JSON, Approval, ApprovalRequest, Approve, Status
+from handwork.session import Session
 from handwork.tool.bash import Bash
+from handwork.tool.python_execute import PythonExecute
 from handwork.tool.terminate import Terminate
 
 
@@ -107,6 +109,29 @@ async def test_a_run_that_is_stopped_takes_its_question_along(tmp_path: Path, po
     assert withdrawn.is_set()
     types = [event.type for event in seen if isinstance(event, ApprovalRequested | ApprovalResolved | RunFinished)]
     assert types == ["approval_requested", "approval_resolved", "run_finished"]
+
+
+@pytest.mark.parametrize("tool", ["bash", "python_execute"])
+async def test_the_time_of_a_call_does_not_run_while_a_person_is_asked(tmp_path: Path, port: int, tool: str) -> None:
+    left: list[float | None] = []
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        left.extend(limit.when() for limit in session.clock._left)
+        return Approval(decision="allow")
+
+    command = f"{CURL} http://localhost:{port}/"
+    code = f"import subprocess\nprint(subprocess.getoutput({command!r}))"
+    words: dict[str, JSON] = {"command": command} if tool == "bash" else {"code": code}
+    settings = Settings(sandbox=SandboxSettings(backend="bwrap", allow_net=("example.com",)))
+    async with Session.open(settings, tmp_path, approve=approve) as session:
+        agent = ToolCallAgent(
+            llm=ScriptedModel([[call(tool, timeout=50, **words)], "done"]),
+            available_tools=[Bash, PythonExecute, Terminate],
+            session=session,
+        )
+        await agent.run("go")
+    assert "hello" in observations(agent)[0]
+    assert left == [None]
 
 
 def _open(tmp_path: Path, settings: SandboxSettings, notices: list[str]) -> object:

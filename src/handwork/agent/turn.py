@@ -240,6 +240,7 @@ class Turn:
             resource=session.resource,
             history=self._host.memory.messages,
             deadline=run.deadline,
+            clock=session.clock,
         )
 
 

@@ -62,6 +62,9 @@ class TerminalDoors:
             loop.add_reader(descriptor, _set, ready)
             try:
                 await ready
+            except asyncio.CancelledError:  # withdrawn: what is written next has a line of its own
+                write("\n", "")
+                raise
             finally:
                 loop.remove_reader(descriptor)
             piece = os.read(descriptor, 65536)

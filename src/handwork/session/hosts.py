@@ -28,6 +28,7 @@ from handwork.schema import (
     Verdict,
 )
 from handwork.session.grants import Grants
+from handwork.tool.call_clock import CallClock
 
 _MOST = 8
 """Places that are asked about during one call: a program may try any number of them."""
@@ -45,6 +46,7 @@ class Asks(Protocol):
     grants: Grants
     approve_door: Approve | None
     door: asyncio.Lock
+    clock: CallClock
 
     @property
     def mode(self) -> Mode: ...
@@ -166,7 +168,8 @@ class Hosts:
 
     async def _ask(self, host: str, port: int, why: str) -> Decision:
         try:
-            approval = await self._put(host, port, why)
+            with self._session.clock.stopped():
+                approval = await self._put(host, port, why)
         except HandworkError as error:  # nobody is at the door after all, or the journal cannot be written
             return _denied(f"{_UNLISTED}, and nobody has answered ({error.what})")
         reason = f": {approval.reason}" if approval.reason else ""

@@ -24,6 +24,7 @@ from handwork.session.hosts import Hosts
 from handwork.store.keep import keep_open
 from handwork.store.past import Past
 from handwork.store.sqlite import Store
+from handwork.tool.call_clock import CallClock
 
 R = TypeVar("R")
 _RUN_PATIENCE = 3.0
@@ -72,6 +73,7 @@ class Session:
         self.budget = Budget()
         self.door = asyncio.Lock()
         """Held while a question or an approval is with the human: one at a time, in the order in which they queued."""
+        self.clock = CallClock()
         self.artifacts = settings.home.artifacts / self.id
         self._runs: asyncio.Event | None = None
         self._run_over = asyncio.Event()

@@ -6,13 +6,14 @@ import copy
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 
 from handwork.sandbox.base import Sandbox
 from handwork.schema import JSON, Action, Artifact, Message, ToolResult
 from handwork.schema.fields import construct
+from handwork.tool.call_clock import CallClock
 
 R = TypeVar("R")
 _UNCOPIABLE = (TypeError, ValueError, AttributeError, NotImplementedError, RuntimeError, copy.Error)
@@ -39,7 +40,7 @@ class ToolContext:
 
     `ask` puts a question to the human (raises Waiting when headless); `progress` shows output while the call runs;
     `history` is the conversation so far; `spawn` runs a sub-agent; `deadline` is the loop's clock time at which the run's
-    time ends (None: no limit).
+    time ends (None: no limit); `clock` stands still while a person is asked about what the call is doing.
     """
 
     call_id: str
@@ -51,6 +52,7 @@ class ToolContext:
     history: Sequence[Message] = ()
     spawn: Callable[..., Awaitable[Any]] | None = None
     deadline: float | None = None
+    clock: CallClock = field(default_factory=CallClock)
 
 
 class Tool(ABC):

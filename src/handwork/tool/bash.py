@@ -111,7 +111,7 @@ class Bash(Tool):
         if pty:
             return await _JobCall(context, shell, timeout).start(text, notes)
         seconds = time_left(context, timeout, TIMEOUT)
-        return command_result(text, await shell.run(text, seconds, context.progress), seconds, notes)
+        return command_result(text, await shell.run(text, seconds, context.progress, context.clock), seconds, notes)
 
 
 def _check(

@@ -11,6 +11,7 @@ from typing import Any
 
 from handwork.sandbox.base import Sandbox, Spent
 from handwork.schema import scrub
+from handwork.tool.call_clock import CallClock
 from handwork.tool.kernel_link import Link
 from handwork.tool.process_end import how_it_ended
 from handwork.tool.spent import used_since
@@ -64,8 +65,11 @@ class Kernel:
         self._lock = asyncio.Lock()
         self._stopping: asyncio.Task[bool] | None = None
 
-    async def run(self, code: str, timeout: float, progress: Callable[[str], Awaitable[None]]) -> Outcome:
-        """Run code for at most `timeout` seconds; then, and on cancel, it is interrupted, and killed if that does not help.
+    async def run(
+        self, code: str, timeout: float, progress: Callable[[str], Awaitable[None]], clock: CallClock | None = None
+    ) -> Outcome:
+        """Run code for at most `timeout` seconds (by `clock`); then, and on cancel, it is interrupted, and
+        killed if that does not help.
 
         Errors: SandboxError when no kernel can be started.
         """
@@ -76,7 +80,7 @@ class Kernel:
             used = await link.process.spent()
             began = time.monotonic()
             try:
-                async with asyncio.timeout(timeout) as limit:
+                async with (clock or CallClock()).limit(timeout) as limit:
                     await link.say(op="execute", code=code)
                     over = await _collect(link, outcome, progress)
                     if over == "gone":  # it died between the calls: this code has not begun to run

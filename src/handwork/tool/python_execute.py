@@ -55,7 +55,7 @@ class PythonExecute(Tool):
         kernel = context.resource("kernel", lambda: Kernel(context.sandbox))
         resumed = not kernel.started and has_results_of(self.name, context.history)
         seconds = time_left(context, timeout, TIMEOUT)
-        outcome = await kernel.run(scrub(code), seconds, context.progress)
+        outcome = await kernel.run(scrub(code), seconds, context.progress, context.clock)
         if resumed:
             outcome.notes.insert(0, _NEW_AFTER_RESUME)
         image, artifacts = await _pictures(outcome, context)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from handwork.errors import SandboxError
 from handwork.sandbox.base import Sandbox, Spent
+from handwork.tool.call_clock import CallClock
 from handwork.tool.process_end import how_it_ended
 from handwork.tool.shell_jobs import ShellJobs
 from handwork.tool.shell_process import Bash
@@ -57,8 +58,10 @@ class Shell:
         self._lock = asyncio.Lock()
         self._stopping: asyncio.Task[bool] | None = None
 
-    async def run(self, command: str, timeout: float, progress: Callable[[str], Awaitable[None]]) -> Outcome:
-        """Run one command for at most `timeout` seconds; on time-out and on cancel its process tree is killed.
+    async def run(
+        self, command: str, timeout: float, progress: Callable[[str], Awaitable[None]], clock: CallClock | None = None
+    ) -> Outcome:
+        """Run one command for at most `timeout` seconds (by `clock`); on time-out and on cancel its process tree is killed.
 
         Background jobs of earlier commands live on. Errors: SandboxError, SandboxUnavailable.
         """
@@ -70,7 +73,7 @@ class Shell:
             began = time.monotonic()
             timed_out = False
             try:
-                async with asyncio.timeout(timeout) as limit:
+                async with (clock or CallClock()).limit(timeout) as limit:
                     await bash.begin(command)
                     await _follow(bash, progress)
             except TimeoutError:
