@@ -61,6 +61,21 @@ def test_what_cannot_be_taken_back_is_said(
     assert said in capsys.readouterr().err
 
 
+def test_a_rule_is_shown_as_it_is_and_can_be_pasted_back(
+    approvals: Approvals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule = r'allow call bash {"command":"for i in range(3):\n    print(i)"}'
+    approvals.add(tmp_path, [rule, "allow run a\u3164b"])
+    assert run_command_line(["policy", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert f"  3. {rule}\n" in shown
+    assert "  4. allow run a⟨U+3164⟩b\n" in shown  # it would hide: its number takes it back
+    assert run_command_line(["policy", "forget", rule.replace("range", "rang")]) == 2
+    assert f"did you mean {rule}?" in capsys.readouterr().err
+    assert run_command_line(["policy", "forget", rule]) == 0
+    assert capsys.readouterr().out == f"Taken back: {rule}\n"
+
+
 @pytest.mark.parametrize("command", [["policy", "list"], ["run", "--model", "openai:any", "--quiet", "a task"]])
 def test_a_damaged_file_of_approvals_refuses_to_start(
     approvals: Approvals, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]

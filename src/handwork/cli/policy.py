@@ -8,7 +8,8 @@ import sys
 from difflib import get_close_matches
 from pathlib import Path
 
-from handwork.cli.clean import one_line
+from handwork.cli.clean import one_line, show_exactly
+from handwork.cli.columns import fit
 from handwork.cli.screen import open_screen
 from handwork.cli.workspace import real_folder
 from handwork.config.approvals import Approvals
@@ -39,11 +40,11 @@ def print_rules(config: Path | None, workspace: Path | None, as_json: bool) -> N
     origin = configuration.origins.get(("policy", "rules"))
     screen.line(f"Rules of [policy]{f', {origin}' if origin else ''}: the first that fits decides", "bold")
     for rule in settings.policy.rules or ("(none)",):
-        screen.line(f"  {one_line(rule, _WIDEST)}")
+        screen.line(f"  {_shown(rule)}")
     screen.line(f"\nAllowed for good in {one_line(str(folder), 200)}", "bold")
     for number, rule in enumerate((*kept, *anywhere), 1):
         where = "" if number <= len(kept) else "  (without a sandbox, too)"
-        screen.line(f"  {number}. {one_line(rule, _WIDEST)}{where}")
+        screen.line(f"  {number}. {_shown(rule)}{where}")
     if not kept and not anywhere:
         screen.line("  (nothing)")
     others = len(approvals.workspaces() - {os.path.realpath(folder)})
@@ -62,7 +63,7 @@ def forget_rules(rules: tuple[str, ...], everything: bool, workspace: Path | Non
     gone = approvals.forget(folder, named)
     screen = open_screen(sys.stdout, spins=False)
     for rule in gone:
-        screen.line(f"Taken back: {one_line(rule, _WIDEST)}")
+        screen.line(f"Taken back: {_shown(rule)}")
     if not gone:
         screen.line("Nothing was allowed for good in this folder.")
 
@@ -73,5 +74,10 @@ def _named(text: str, kept: tuple[str, ...]) -> str:
     if text.isascii() and text.isdigit() and 0 < int(text[:9]) <= len(kept):
         return kept[int(text) - 1]
     near = get_close_matches(text, kept, 1, 0.4)
-    hint = f"did you mean {one_line(near[0], 200)}?" if near else "`handwork policy list` shows what is there"
-    raise ConfigError(f"Nothing of the kind was allowed in this folder: {one_line(text, 200)}", hint=hint)
+    hint = f"did you mean {_shown(near[0])}?" if near else "`handwork policy list` shows what is there"
+    raise ConfigError(f"Nothing of the kind was allowed in this folder: {_shown(text)}", hint=hint)
+
+
+def _shown(rule: str) -> str:
+    """A rule as it is kept, with every blank, so that it can be copied; one that hides something goes by its number."""
+    return fit(show_exactly(rule).replace("\n", "⟨U+000A⟩"), _WIDEST)
