@@ -71,7 +71,7 @@ async def test_a_long_result_keeps_the_note_on_what_is_hidden(settings: Settings
 
     (text,) = await told(settings, look, call("look"))
     assert "are left out here" in text
-    assert "U+202E in line 2" in text
+    assert "U+202E in line 1" in text
 
 
 async def test_a_file_with_hidden_characters_can_be_edited_all_the_same(settings: Settings, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ async def test_a_file_with_hidden_characters_can_be_edited_all_the_same(settings
         call("str_replace_editor", command="str_replace", path="notes.py", old_str="other = 2", new_str="other = 3"),
     )
     assert "level = 1  # override" in shown
-    assert "U+202E in line 3" in shown  # of what is shown: two lines of heading stand before
+    assert "U+202E in line 2" in shown  # of what the tool shows: a line of heading stands before
     assert "has been edited" in changed
     assert file.read_text() == f"level = 1  # {BIDI}\nother = 3\n"
 
@@ -99,3 +99,14 @@ async def test_a_refusal_does_not_repeat_what_hides_in_a_call(settings: Settings
     (text,) = await told(settings, look, wrong)
     assert text.startswith("Error: ")
     assert not any(char in text for char in (*HIDDEN, "\u202e"))
+
+
+async def test_the_note_on_what_is_hidden_counts_the_lines_of_the_result_itself(settings: Settings) -> None:
+    @tool
+    def look() -> str:
+        """Look."""
+        return f"one line{HIDDEN}"
+
+    (text,) = await told(settings, look, call("look"))
+    assert " in line 1" in text
+    assert "line 2" not in text

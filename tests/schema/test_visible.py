@@ -152,7 +152,9 @@ def test_a_note_says_what_is_missing_where_and_how_to_see_it() -> None:
     found = seen(f"one\ntwo{tags('ab')}\nthree\u202e\x1b[31m\x00")
     assert found.text == "one\ntwo\nthree␛[31m␀"
     assert "U+E0061 in line 2, U+E0062 in line 2, U+202E in line 3, U+001B in line 3, U+0000 in line 3" in found.note
-    assert "ascii()" in found.note
+    assert found.note.endswith(").")
+    assert found.note_with_advice.startswith(found.note)
+    assert "ascii()" in found.note_with_advice
     assert "× 3 in line 1, 2" in seen("\u202e\u202e\n\u202e").note
     many = seen("".join(f"{chr(0xE0020 + place)}\n" for place in range(60)))
     assert "52 other kinds" in many.note

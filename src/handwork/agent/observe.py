@@ -18,6 +18,7 @@ STEP_SHARE = 5
 """With max_observe, the results of one step have together at most this many times as much."""
 NOTE_LIMIT = 1000
 """Characters of a tool's own note about itself, which survives the cut."""
+_NOTHING = "Cmd `{}` completed with no output"
 _SOON = 200_000
 """Characters that are looked through at once; more of them in a thread."""
 
@@ -33,11 +34,12 @@ async def outcome_of(
 ) -> Outcome:
     """What a result comes to; `problem` are words for what the tool raised, `text` those that an override gave instead."""
     name = call.function.name
-    shown = problem or text or success_text(name, result)
+    frame, body = ("", problem or text) if problem or text else framed(name, str(result))
     kept = "what was kept is in" if (result.details or {}).get("omitted_bytes") else "the whole text is in"
-    visible = await _seen(scrub(shown))
-    shown, artifact = await observe(session.masked(visible.text), limit, session, f"{name}-{call.id}.txt", kept)
-    notes = [seen(str(note)).text for note in (result.system, visible.note) if note]
+    visible, frame = await _seen(scrub(body)), session.masked(seen(scrub(frame)).text)
+    file = f"{name}-{call.id}.txt"
+    shown, artifact = await observe(session.masked(visible.text), limit, session, file, kept, frame)
+    notes = [seen(str(note)).text for note in (result.system, visible.note_with_advice) if note]
     images: tuple[Image, ...] = ()
     try:
         images = await _images(result)
@@ -85,25 +87,28 @@ def _plain(details: JSON) -> dict[str, JSON] | None:
     return made
 
 
-async def observe(text: str, limit: int, session: Session, file: str, kept: str) -> tuple[str, Artifact | None]:
-    """The text itself if it is short enough, else its head and tail around a note; the whole goes to a file of the artifacts."""
-    if len(text) <= limit:
-        return text, None
+async def observe(
+    text: str, limit: int, session: Session, file: str, kept: str, frame: str = ""
+) -> tuple[str, Artifact | None]:
+    """The text behind its frame if it is short enough, else head and tail around a note; the whole text, and nothing but it,
+    goes to a file of the artifacts."""
+    shown = f"{frame}{text}"
+    if len(shown) <= limit:
+        return shown, None
     artifact = None
     try:
         artifact = await session.save_artifact(file, text.encode(), title="long output", media_type="text/plain")
         where = f"{kept} {session.sandbox.artifacts.rstrip('/')}/{artifact.path.rpartition('/')[2]}"
     except OSError as error:
         where = f"the whole text could not be kept: {error.strerror}"
-    note = f"\n\n… [{len(text) - limit:,} of {len(text):,} characters are left out here; {where}] …\n\n"
+    note = f"\n\n… [{len(shown) - limit:,} of {len(shown):,} characters are left out here; {where}] …\n\n"
     room = limit - len(note)
     if room < limit // 2:  # so small a limit has no room for explanations
-        return text[:limit], artifact
+        return shown[:limit], artifact
     head = (room + 1) // 2
-    return text[:head] + note + text[-(room - head) :], artifact
+    return shown[:head] + note + shown[-(room - head) :], artifact
 
 
-def success_text(name: str, result: ToolResult) -> str:
-    """OpenManus's words for a call that returned."""
-    shown = str(result)
-    return f"Observed output of cmd `{name}` executed:\n{shown}" if shown else f"Cmd `{name}` completed with no output"
+def framed(name: str, shown: str) -> tuple[str, str]:
+    """OpenManus's words for a call that returned, and behind them what it returned."""
+    return (f"Observed output of cmd `{name}` executed:\n", shown) if shown else ("", _NOTHING.format(name))

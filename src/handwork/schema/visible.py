@@ -68,11 +68,19 @@ class Seen:
     """A text as it may be read, and what was done to it.
 
     text: without hidden characters; control characters stand there as signs (␛ for escape).
-    note: one sentence for whoever reads the text and may want it exactly; '' if nothing was done.
+    note: one sentence for people; '' if nothing was done.
     """
 
     text: str
     note: str = ""
+
+    @property
+    def note_with_advice(self) -> str:
+        """The note for a model, which can look at the text exactly; '' if nothing was done."""
+        return f"{self.note} {_EXACTLY}" if self.note else ""
+
+
+_EXACTLY = "To see the text exactly, print ascii() of it in Python, or use bash: cat -A."
 
 
 def seen(text: str) -> Seen:
@@ -88,8 +96,7 @@ def seen(text: str) -> Seen:
     what = f"{', '.join(found[:_MOST])}{more}"
     return Seen(
         cleaned,
-        "Characters that cannot be seen are left out, or stand there as a sign "
-        f"({what}). To see the text exactly, print ascii() of it in Python, or use bash: cat -A.",
+        f"Characters that cannot be seen are left out, or stand there as a sign ({what}).",
     )
 
 

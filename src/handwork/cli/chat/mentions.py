@@ -59,7 +59,7 @@ def with_files(message: str, folder: Path) -> Mentioned:
         else:
             shown = seen(_text(name, path))
             blocks.append(f'<file path="{name}">\n{shown.text}\n</file>')
-            blocks += [f"({shown.note})"] if shown.note else []
+            blocks += [f"({shown.note_with_advice})"] if shown.note else []
         found.files.append(name)
     if sum(map(len, blocks)) > ALL_LIMIT:
         raise ConfigError(

@@ -75,6 +75,6 @@ def _told(command: str, output: str, end: str) -> str:
     if len(output) > _TOLD:
         output = f"{output[: _TOLD // 2]}\n[… {len(output) - _TOLD} characters left out …]\n{output[-_TOLD // 2 :]}"
     shown = seen(output.rstrip())
-    note = f"({shown.note})" if shown.note else ""
+    note = f"({shown.note_with_advice})" if shown.note else ""
     lines = [f"I ran a command in your shell:\n$ {command}", shown.text, note, f"[{end}]" if end else ""]
     return "\n".join(line for line in lines if line)
