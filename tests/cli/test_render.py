@@ -226,10 +226,26 @@ def test_what_comes_while_a_question_is_asked_is_drawn_after_it(stream: io.Strin
         ('{"a": 1, "b": "x\\ny", "c": [true]}', "a=1, b=x y, c=[true]"),
         ("{broken", "{broken"),
         ('["no", "object"]', '["no", "object"]'),
+        ('{"command": "sleep 50", "timeout": 2}', "sleep 50  (timeout=2)"),
+        ('{"command": "ls", "timeout": null, "job": null}', "ls"),
+        ('{"command": "python3", "pty": true}', "python3  (pty=true)"),
+        ('{"code": "a = 1\\n\\tb", "timeout": 5}', "(timeout=5)\na = 1\n\tb"),
+        ('{"command": "view", "path": "a"}', "command=view, path=a"),
+        ('{"job": "list"}', "job=list"),
+        ('{"job": "t9", "stop": true}', "job=t9, stop=true"),
+        ('{"restart": true}', "restart=true"),
+        ('{"query": "needle"}', "needle"),
     ],
 )
 def test_arguments_in_short(raw: str, shown: str) -> None:
     assert arguments_of(raw) == shown
+
+
+def test_a_commands_escapes_are_shown_as_the_question_shows_them() -> None:
+    command = "echo safe\x1b[31mRED\rrm -rf x\u202e"
+    shown = arguments_of(json.dumps({"command": command}))
+    assert shown == "echo safe⟨U+001B⟩[31mRED⟨U+000D⟩rm -rf x⟨U+202E⟩"
+    assert shown == exactly(call("bash", command=command))
 
 
 def test_an_approval_leaves_nothing_out() -> None:

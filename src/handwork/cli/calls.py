@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from pydantic_core import from_json
 
@@ -14,14 +14,31 @@ from handwork.schema import JSON, ToolCall
 _WRAPPED = re.compile(r"Observed output of cmd `[^`\n]*` executed:\n|Cmd `[^`\n]*` completed with no output\Z")
 
 
+_RUN = ("command", "code")
+_BESIDE = {"timeout", "pty", "restart"}
+"""What stands beside a program's text without changing what the call is about."""
+_NAMES_A_JOB = "job"
+
+
 def arguments_of(raw: str) -> str:
-    """Arguments in short: a lone text as it is, else `name=value, …`; clean, possibly of several lines."""
+    """Arguments in short, possibly of several lines: a program's text as the question about it shows it, with what stands
+    beside it; another lone text as it is; else `name=value, …`. Nothing in it acts on the terminal."""
     arguments = _parsed(raw)
     if not isinstance(arguments, dict):
         return clean_for_terminal(raw)
-    texts = [value for value in arguments.values() if isinstance(value, str)]
-    if len(arguments) == 1 and texts:
-        return clean_for_terminal(texts[0])
+    given = {name: value for name, value in arguments.items() if value is not None}
+    main = next((name for name in _RUN if given.keys() - _BESIDE == {name}), "")
+    if isinstance(text := given.get(main), str):
+        shown = "\t".join(map(show_exactly, text.split("\t")))
+        beside = _named_values({name: value for name, value in given.items() if name != main})
+        if not beside:
+            return shown
+        return f"({beside})\n{shown}" if "\n" in shown else f"{shown}  ({beside})"
+    lone = next(iter(given.values())) if len(given) == 1 and _NAMES_A_JOB not in given else None
+    return clean_for_terminal(lone) if isinstance(lone, str) else _named_values(given)
+
+
+def _named_values(arguments: Mapping[str, JSON]) -> str:
     return clean_for_terminal(", ".join(f"{name}={_short(value)}" for name, value in arguments.items()))
 
 
