@@ -1,6 +1,6 @@
 """Run attacks through a real agent in a real session: the scripted model calls what a table says, and each call is judged.
 
-As a program: `python -m tests.attacks.drive FOLDER` prints, as JSON, what got through of each group, by the attack's name.
+As a program: `python -m tests.attacks.drive FOLDER GROUP` prints, as JSON, what got through, by the attack's name.
 """
 
 from __future__ import annotations
@@ -119,11 +119,11 @@ async def attack(base: Path, rows: Sequence[Row], group: Group, backend: str = "
         return attacker
 
 
-async def main(base: Path) -> dict[str, dict[str, str]]:
-    """What got through of all groups."""
+async def main(base: Path, name: str) -> dict[str, str]:
+    """What got through of a group."""
     os.environ.update(dict.fromkeys(_KEYS, SECRET))
-    return {name: (await attack(base / name, group.rows, group)).through for name, group in GROUPS.items()}
+    return (await attack(base / name.replace(" ", "-"), GROUPS[name].rows, GROUPS[name])).through
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(Path(sys.argv[1])))))
+    print(json.dumps(asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))))
