@@ -127,6 +127,19 @@ async def test_the_reason_says_what_is_missing(home: Path, tmp_path: Path) -> No
         assert "this machine itself" in (await here.hosts.allow("127.0.0.1", 80)).why
 
 
+async def test_of_an_address_it_is_said_which_name_leads_there(home: Path, tmp_path: Path) -> None:
+    door = Door("deny")
+    leads = "a.test leads to 10.0.0.5, which is a private network, so its address must be allowed, too (--allow-net 10.0.0.5)"
+    async with place(tmp_path, "a.test", rules=("deny network 10.0.0.6",)) as here:
+        assert (await here.hosts.allow("10.0.0.5", 443, "a.test")).why == f"{leads}, and nobody is there to ask"
+        by_rule = (await here.hosts.allow("10.0.0.6", 443, "a.test")).why
+        assert by_rule.startswith("a.test leads there, and ")
+        assert "deny network 10.0.0.6" in by_rule
+    async with place(tmp_path, "a.test", door=door) as here:
+        await here.hosts.allow("10.0.0.5", 443, "a.test")
+    assert door.asked[0].why == f"a program in the sandbox wants to reach 10.0.0.5:443: {leads}"
+
+
 async def test_a_person_is_asked_once_for_all_connections_to_a_place(home: Path, tmp_path: Path) -> None:
     door = Door()
     door.may.clear()

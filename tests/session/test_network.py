@@ -149,6 +149,13 @@ def test_the_host_says_that_a_list_has_no_effect_there(tmp_path: Path) -> None:
     assert "The list of allowed hosts (allow_net) has no effect here: with host there is no sandbox." in notices
 
 
+@pytest.mark.parametrize(("entry", "told"), [("localhost", 1), ("127.0.0.1", 1), ("localhost:8000", 0), ("a.test", 0)])
+def test_a_server_of_this_machine_needs_its_port_in_the_list(tmp_path: Path, entry: str, told: int) -> None:
+    notices: list[str] = []
+    _open(tmp_path, SandboxSettings(backend="bwrap", allow_net=(entry,)), notices)
+    assert [f"(--allow-net {entry}:8000)" in text for text in notices] == [True] * told
+
+
 def test_a_backend_that_cannot_keep_to_a_list_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match="landlock cannot open the network for chosen hosts alone – use --sandbox bwrap"

@@ -94,7 +94,8 @@ Ask: TypeAlias = Callable[[Question], Awaitable[str]]
 """The door for questions. Raise Waiting when nobody is there."""
 Approve: TypeAlias = Callable[[ApprovalRequest], Awaitable[Approval]]
 """The door for approvals."""
-AllowHost: TypeAlias = Callable[[str, int], Awaitable[Decision]]
-"""allow_host(host, port): whether what runs in the sandbox may reach that place (allow or deny), and why. Asked for every connection."""
+AllowHost: TypeAlias = Callable[[str, int, str], Awaitable[Decision]]
+"""allow_host(host, port, name): whether what runs in the sandbox may reach that place (allow or deny), and why. Asked for every
+connection; `name`: what was asked for and leads to `host`, an address, '' if that was asked for itself."""
 Notify: TypeAlias = Callable[[str, str], None]
 """notify(level, text): how sandbox, llm and mcp report; level is info, warning or error."""

@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from handwork.config.allow_list import is_address, is_listed, place
@@ -14,7 +14,7 @@ from handwork.config.host_names import host_matches
 from handwork.errors import ConfigError, HandworkError
 from handwork.events import ApprovalRequested, ApprovalResolved, Event
 from handwork.policy.decide import Call
-from handwork.sandbox.network.addresses import unusual
+from handwork.sandbox.network.addresses import not_listed, unusual
 from handwork.schema import (
     Action,
     Approval,
@@ -32,7 +32,6 @@ from handwork.tool.call_clock import CallClock
 
 _MOST = 8
 """Places that are asked about during one call: a program may try any number of them."""
-_UNLISTED = "it is not in the allow-list (--allow-net)"
 _GRACE = 20.0
 """Seconds that a question stays when no connection waits for it any more: many programs try again."""
 _NOBODY = "nobody waits for the answer any more"
@@ -81,9 +80,10 @@ class Hosts:
         self._open: set[str] = set()
         """Ids of the questions that were told and not yet answered."""
 
-    async def allow(self, host: str, port: int) -> Decision:
-        """Whether a place (a name or an address, in its one spelling) may be reached: allow or deny, and why."""
-        decision = self._decided(host, port)
+    async def allow(self, host: str, port: int, name: str = "") -> Decision:
+        """Whether a place (a name or an address, in its one spelling) may be reached: allow or deny, and why. `name` was asked
+        for and leads to it."""
+        decision = self._decided(host, port, name)
         if decision.verdict is not Verdict.ASK:
             return decision
         if (host, port) in self._answers:
@@ -94,7 +94,7 @@ class Hosts:
             return _denied(f"{decision.why}, and no run goes on in which to ask")
         if (host, port) not in self._questions and self._asked >= _MOST:
             return _denied(f"{decision.why}, and this call has asked about {_MOST} places already")
-        return await self._answer(host, port, decision.why)
+        return await self._answer(host, port, name, decision.why)
 
     def call_over(self) -> None:
         """A call has ended: what was answered for its time alone holds no longer."""
@@ -112,7 +112,7 @@ class Hosts:
 
     # ---- without the human
 
-    def _decided(self, host: str, port: int) -> Decision:
+    def _decided(self, host: str, port: int, name: str) -> Decision:
         try:
             decision = self._session.grants.decide(
                 [_action(host, port)],
@@ -123,11 +123,13 @@ class Hosts:
         except Exception as error:  # the policy is a named boundary: a policy that fails allows nothing
             return _denied(f"the policy failed ({type(error).__name__}: {error})")
         listed = is_listed(self._entries, host, port)
-        what = unusual(host) if is_address(host) else ""
-        if decision.verdict is Verdict.ALLOW and not listed and not self._named(host, port, itself=bool(what)):
+        special = is_address(host) and bool(unusual(host))
+        if decision.verdict is Verdict.ALLOW and not listed and not self._named(host, port, itself=special):
             decision = Decision(verdict=Verdict.ASK)
         if decision.verdict is Verdict.ASK and decision.by == "mode":
-            return _ALLOWED if listed else Decision(verdict=Verdict.ASK, why=f"{_UNLISTED}{_which(what)}")
+            return _ALLOWED if listed else Decision(verdict=Verdict.ASK, why=not_listed(host, name))
+        if name and decision.verdict is not Verdict.ALLOW:
+            return replace(decision, why=f"{name} leads there, and {decision.why}")
         return decision
 
     def _named(self, host: str, port: int, *, itself: bool) -> bool:
@@ -142,13 +144,13 @@ class Hosts:
 
     # ---- with the human
 
-    async def _answer(self, host: str, port: int, why: str) -> Decision:
+    async def _answer(self, host: str, port: int, name: str, why: str) -> Decision:
         """The answer to the one question about this place; who waits for it may leave, and soon after the last one it is
         withdrawn."""
         key = (host, port)
         if key not in self._questions:
             self._asked += 1
-            asking = asyncio.create_task(self._ask(host, port, why), name=f"ask about {place(host, port)}")
+            asking = asyncio.create_task(self._ask(host, port, name, why), name=f"ask about {place(host, port)}")
             self._questions[key] = _Question(asking)
             asking.add_done_callback(lambda _: self._questions.pop(key, None))
         question = self._questions[key]
@@ -166,24 +168,24 @@ class Hosts:
         if not question.waiting:
             question.asking.cancel()
 
-    async def _ask(self, host: str, port: int, why: str) -> Decision:
+    async def _ask(self, host: str, port: int, name: str, why: str) -> Decision:
         try:
             with self._session.clock.stopped():
-                approval = await self._put(host, port, why)
+                approval = await self._put(host, port, name, why)
         except HandworkError as error:  # nobody is at the door after all, or the journal cannot be written
-            return _denied(f"{_UNLISTED}, and nobody has answered ({error.what})")
+            return _denied(f"{why}, and nobody has answered ({error.what})")
         reason = f": {approval.reason}" if approval.reason else ""
         decision = _denied(f"the user denied it{reason}") if approval.decision == "deny" else _ALLOWED
         if approval.decision not in _FOR_LONGER:
             self._answers[host, port] = decision
         return decision
 
-    async def _put(self, host: str, port: int, why: str) -> Approval:
+    async def _put(self, host: str, port: int, name: str, why: str) -> Approval:
         session, door = self._session, self._session.approve_door
         assert door is not None
         async with session.door:
             if (
-                now := self._decided(host, port)
+                now := self._decided(host, port, name)
             ).verdict is not Verdict.ASK:  # answered meanwhile, by a rule for longer
                 return Approval(decision="allow_session" if now.verdict is Verdict.ALLOW else "deny", reason=now.why)
             request = _request(host, port, why)
@@ -240,7 +242,3 @@ def _requested(request: ApprovalRequest) -> ApprovalRequested:
 
 def _denied(why: str) -> Decision:
     return Decision(verdict=Verdict.DENY, why=why)
-
-
-def _which(what: str) -> str:
-    return f"; the address is {what}" if what else ""

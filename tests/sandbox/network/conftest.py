@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import pytest
 
 from handwork.config.allow_list import allowed_host, is_listed
+from handwork.sandbox.network.addresses import not_listed
 from handwork.sandbox.network.proxy import Proxy
 from handwork.schema import AllowHost, Decision, Verdict
 
@@ -35,10 +36,10 @@ class Net:
     def allow(self, *entries: str) -> None:
         self.listed += map(allowed_host, entries)
 
-    async def _by_list(self, host: str, port: int) -> Decision:
+    async def _by_list(self, host: str, port: int, name: str) -> Decision:
         if is_listed(self.listed, host, port):
             return Decision(verdict=Verdict.ALLOW)
-        return Decision(verdict=Verdict.DENY, why="it is not in the allow-list (--allow-net)")
+        return Decision(verdict=Verdict.DENY, why=not_listed(host, name))
 
     async def resolve(self, name: str) -> Sequence[str]:
         self.asked.append(name)
@@ -48,7 +49,7 @@ class Net:
 
     async def start(self) -> Net:
         self.proxy = Proxy(
-            lambda host, port: self.decide(host, port),
+            lambda host, port, name: self.decide(host, port, name),
             lambda level, text: self.notices.append(text),
             resolve=self.resolve,
             environ=self.environ,

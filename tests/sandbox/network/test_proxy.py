@@ -459,7 +459,7 @@ async def test_a_connection_waits_for_an_answer_and_gives_up_when_none_comes(net
     port = await net.server(greet)
     never = asyncio.Event()
 
-    async def decide(host: str, port: int) -> Decision:
+    async def decide(host: str, port: int, name: str) -> Decision:
         await never.wait()
         return Decision(verdict=Verdict.ALLOW)
 
@@ -475,7 +475,7 @@ async def test_a_connection_waits_for_an_answer_and_gives_up_when_none_comes(net
 async def test_a_client_that_goes_ends_the_question(net: Net) -> None:
     asked, ended = asyncio.Event(), asyncio.Event()
 
-    async def decide(host: str, port: int) -> Decision:
+    async def decide(host: str, port: int, name: str) -> Decision:
         asked.set()
         try:
             await asyncio.Event().wait()

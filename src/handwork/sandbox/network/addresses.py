@@ -1,9 +1,12 @@
-"""Which IP addresses are part of the public net, and what the others are, in words."""
+"""Which IP addresses are part of the public net, what the others are, and why one may not be reached, in words."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+from handwork.config.allow_list import is_address
+
+_UNLISTED = "it is not in the allow-list (--allow-net)"
 _MACHINE = "this machine itself"
 _PRIVATE = "a private network"
 _LINK = "the local link, where clouds hand out their keys"
@@ -52,6 +55,15 @@ _SIX_TO_FOUR = IPv6Network("2002::/16")
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 _COMPATIBLE = IPv6Network("::/96")
 _ISATAP = 0x5EFE
+
+
+def not_listed(host: str, name: str = "") -> str:
+    """Why a place that no list names may not be reached; `name` leads to it. Says what an unusual address needs."""
+    if not is_address(host) or not (what := unusual(host)):
+        return _UNLISTED
+    if name:
+        return f"{name} leads to {host}, which is {what}, so its address must be allowed, too (--allow-net {host})"
+    return f"{_UNLISTED}; the address is {what}"
 
 
 def unusual(address: str) -> str:

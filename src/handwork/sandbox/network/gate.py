@@ -22,17 +22,16 @@ class Gate:
         self._refused: dict[str, str] = {}
         self._noticed: set[str] = set()
 
-    async def check(self, host: str, port: int, about: str = "") -> None:
-        """Raises Refusal (403), with the reason, unless the place may be reached. `about` says what the place is, if its name
-        does not."""
+    async def check(self, host: str, port: int, name: str = "") -> None:
+        """Raises Refusal (403), with the reason, unless the place may be reached; `name` leads to it, an address."""
         try:
             async with asyncio.timeout(self._patience):
-                decision = await self._allow_host(host, port)
+                decision = await self._allow_host(host, port, name)
         except TimeoutError:
             raise self.refusal(host, port, f"nobody has answered within {self._patience:g} s whether it may") from None
         if decision.verdict is not Verdict.ALLOW:
             why = decision.why or "it is not in the allow-list"
-            raise self.refusal(host, port, f"{about}: {why}" if about else why)
+            raise self.refusal(host, port, why)
 
     def refusal(self, host: str, port: int, why: str) -> Refusal:
         """A refusal that is told to people and to the model as well."""

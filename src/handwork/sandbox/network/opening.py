@@ -9,6 +9,7 @@ from handwork.config.allow_list import is_listed
 from handwork.config.host_names import place_of
 from handwork.config.user_proxy import is_loopback
 from handwork.errors import ConfigError
+from handwork.sandbox.network.addresses import not_listed
 from handwork.sandbox.network.proxy import Proxy
 from handwork.schema import AllowHost, Decision, Notify, Verdict
 
@@ -29,6 +30,12 @@ def proxy_of(settings: SandboxSettings, backend: str, allow_host: AllowHost | No
             f"The sandbox backend {backend} cannot open the network for chosen hosts alone",
             hint="use --sandbox bwrap, or open the whole network with --net",
         )
+    for host in (entry for entry in settings.allow_net if is_loopback(entry)):
+        notify(
+            "warning",
+            f"Programs do not find a server of this machine by {host} alone in the list of allowed hosts: name its port, too "
+            f"(--allow-net {host}:8000).",
+        )
     return Proxy(allow_host or _listed(settings.allow_net), notify, local=list(_local(settings.allow_net)))
 
 
@@ -40,9 +47,9 @@ def _local(entries: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def _listed(entries: Sequence[str]) -> AllowHost:
-    async def allow_host(host: str, port: int) -> Decision:
+    async def allow_host(host: str, port: int, name: str) -> Decision:
         if is_listed(entries, host, port):
             return Decision(verdict=Verdict.ALLOW)
-        return Decision(verdict=Verdict.DENY, why="it is not in the allow-list (--allow-net)")
+        return Decision(verdict=Verdict.DENY, why=not_listed(host, name))
 
     return allow_host

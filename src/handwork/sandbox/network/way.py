@@ -76,7 +76,7 @@ class Ways:
         first, *more = sorted(map(normal_host, found), key=lambda address: ":" in address)
         for address in (first, *more[:1]):
             try:
-                await self._gate.check(address, port, f"{host} leads to {address}, which is {unusual(address)}")
+                await self._gate.check(address, port, host)
             except Refusal as refusal:
                 refused = refusal
             else:
