@@ -10,6 +10,7 @@ import pytest
 
 from handwork.cli.approval import decide
 from handwork.cli.columns import width
+from handwork.config.policy_rules import call_pattern
 from handwork.schema import Action, Approval, ApprovalRequest, Function, ToolCall
 
 
@@ -75,6 +76,28 @@ async def test_what_would_be_written_down_is_shown_word_by_word() -> None:
     _, person = await ask(request(rules=RULES, command="git status"), "n")
     assert "  │ allow run git status\n  │ allow write /w/⟨U+202E⟩x\n" in person.seen
     assert "[s]ession, [a]lways" in person.questions[0]
+
+
+async def test_the_rule_for_the_very_call_does_not_say_it_all_again() -> None:
+    command = "python3 <<'E'\nprint('\x1b')\nE"
+    rule = f"allow call {call_pattern('bash', {'command': command})}"
+    _, person = await ask(request(command=command, rules=(rule,)), "s")
+    assert "[s] in this session and [a] always would allow from now on:\n  │ exactly this call\n" in person.seen
+    assert person.seen.count("print(") == 1
+    assert "u001b" not in person.seen
+    _, person = await ask(request(command="python3 <<'E'\nprint(2)\nE", rules=(rule,)), "s")
+    assert "print(2)" in person.seen
+    assert "print('\\u001b')" in person.seen  # that of another call is shown
+
+
+async def test_a_host_is_reached_and_not_run() -> None:
+    call = ToolCall(id="network-1", function=Function(name="network", arguments='{"host":"x.org","port":443}'))
+    why = "a program in the sandbox wants to reach x.org:443: it is not in the allow-list"
+    actions = (Action(kind="network", resource="x.org:443"),)
+    asked = ApprovalRequest(id="network-1", call=call, actions=actions, why=why, rules=("allow network x.org:443",))
+    _, person = await ask(asked, "y")
+    assert person.seen.startswith("? A program in the sandbox wants to reach x.org:443: it is not in the allow-list\n")
+    assert person.questions == ["Let it reach this? [y]es once, [s]ession, [a]lways, [n]o or why not: "]
 
 
 @pytest.mark.parametrize("answer", ["s", "a", "session"])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from pydantic_core import from_json
+
 from handwork.cli.calls import exactly
 from handwork.cli.clean import one_line, show_exactly
 from handwork.cli.columns import wrapped
 from handwork.cli.diff import Row, exact_rows
 from handwork.cli.suspects import Suspects
-from handwork.schema import Action, Approval, ApprovalRequest
+from handwork.config.policy_rules import call_pattern
+from handwork.schema import Action, Approval, ApprovalRequest, ToolCall
 
 Write = Callable[[str, str], None]
 Read = Callable[[str], Awaitable[str]]
@@ -35,7 +38,7 @@ async def decide(request: ApprovalRequest, write: Write, read: Read, *, columns:
     """
     view = View(request, columns)
     why = Suspects(request.why).marked(one_line(request.why, _WHY))
-    head = f"? {one_line(request.call.function.name, 80)} wants to run – {why}\n"
+    head = f"? {_sentence(why) if _is_host(request) else f'{one_line(request.call.function.name, 80)} wants to run – {why}'}\n"
     write(head, "bold magenta")
     view.show(write, max(rows - wrapped(head, columns).count("\n") - 4, _LEAST))
     while True:
@@ -86,7 +89,8 @@ class View:
     def choices(self) -> str:
         """The question, with the answers that can be given."""
         kept = "[s]ession, [a]lways, " if self._request.rules else ""
-        return f"Run it? [y]es once, {kept}[n]o or why not: "
+        what = "Let it reach this?" if _is_host(self._request) else "Run it?"
+        return f"{what} [y]es once, {kept}[n]o or why not: "
 
     def show(self, write: Write, rows: int) -> None:
         """Put the next rows on the screen, and below them how many more there are."""
@@ -122,8 +126,26 @@ def _rows(request: ApprovalRequest) -> list[Row]:
         rows.append((f"  does: {'; '.join(dict.fromkeys(does))}", "dim"))
     if request.rules:
         rows.append(("  [s] in this session and [a] always would allow from now on:", "dim"))
-        rows += [(f"  │ {suspects.marked(show_exactly(rule))}", "cyan") for rule in request.rules]
+        texts = ["exactly this call" if rule == _very(call) else show_exactly(rule) for rule in request.rules]
+        rows += [(f"  │ {suspects.marked(rule)}", "cyan") for rule in texts]
     return rows
+
+
+def _very(call: ToolCall) -> str:
+    """The rule that names exactly this call, which is on the screen already."""
+    try:
+        return f"allow call {call_pattern(call.function.name, from_json(call.function.arguments or '{}'))}"
+    except ValueError:
+        return ""
+
+
+def _is_host(request: ApprovalRequest) -> bool:
+    """Whether it is about a host that a program wants to reach, and no call."""
+    return request.call.function.name == "network" and all(each.kind == "network" for each in request.actions)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _effect(action: Action) -> str:
