@@ -31,6 +31,7 @@ from handwork.tool.base import Tool, ToolContext
 from handwork.tool.collection import ToolCollection
 from handwork.tool.collection import call as call_tool
 from handwork.tool.function import FunctionTool
+from handwork.tool.wording import joined
 
 ENDED = Outcome("Not executed: the run has ended")
 _CUT = (
@@ -269,7 +270,7 @@ def _unfinished(call: ToolCall, error: BaseException, seconds: float, *, begun: 
 
 
 def _noted(result: ToolResult, notes: Sequence[str]) -> ToolResult:
-    return replace(result, system=" ".join(filter(None, (result.system, *notes)))) if notes else result
+    return replace(result, system=joined((result.system, *notes))) if notes else result
 
 
 def _seen(result: ToolResult, problem: str) -> ToolResult:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
 _LONGEST = 60
+_ENDED = re.compile(r"""[.!?:;…][)\]}"'”»]*\Z""")
 _TYPES: tuple[tuple[type, str], ...] = (
     (bool, "boolean"),
     (int, "integer"),
@@ -47,3 +49,10 @@ def short(text: str) -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """A number with what it counts: 1 file, 1,200 files."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def joined(sentences: Iterable[str | None]) -> str:
+    """Sentences one behind the other, each ended where it does not end itself; empty ones are left out."""
+    texts = [text for sentence in sentences if (text := (sentence or "").strip())]
+    ended = [text if _ENDED.search(text) else f"{text}." for text in texts[:-1]]
+    return " ".join((*ended, *texts[-1:]))
