@@ -40,6 +40,20 @@ def test_files_with_keys_that_others_can_read_are_told(home: Path, ground: MakeG
     assert "home.mcp.json" not in found
 
 
+@pytest.mark.parametrize(("file", "id"), [("approvals.toml", "home.approvals"), ("trusted.json", "home.trusted")])
+def test_a_record_of_answers_that_keeps_runs_from_starting_is_a_problem(
+    home: Path, ground: MakeGround, file: str, id: str
+) -> None:
+    here = ground()
+    assert list(places.answers(here)) == []
+    (home / file).write_text("garbage [")
+    (home / file).chmod(0o600)
+    (found,) = places.answers(here)
+    assert (found.id, found.status, found.essential) == (id, "problem", True)
+    assert str(home / file) in found.text
+    assert "delete" in found.fix
+
+
 def test_a_workspace_that_can_be_none_is_told_with_another_way(ground: MakeGround, home: Path) -> None:
     here = ground()
     for folder in (Path("/etc"), home / "inside"):

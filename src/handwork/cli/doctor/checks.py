@@ -20,6 +20,7 @@ CHECKS: Sequence[Check] = (
     Check("servers", "Model servers", blocking(models.servers)),
     Check("network", "Network", network.network, seconds=10.0),
     Check("home", "Folders", blocking(places.home)),
+    Check("answers", "Folders", blocking(places.answers), essential=True),
     Check("workspace", "Folders", blocking(places.workspace)),
     Check("disk", "Disk", blocking(places.disk), essential=True),
     Check("store", "Store", blocking(storage.store), essential=True, seconds=10.0),

@@ -6,12 +6,14 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from handwork.cli.doctor.finding import Finding, Ground
 from handwork.cli.doctor.rights import nearest, why_not_writable
 from handwork.config import Home
+from handwork.config.approvals import Approvals
+from handwork.config.trust import TrustRecord
 from handwork.errors import ConfigError
 from handwork.sandbox.open import open_sandbox
 
@@ -35,6 +37,21 @@ def home(ground: Ground) -> Iterator[Finding]:
         if (mode := stat.S_IMODE(file.stat().st_mode)) & 0o077:
             text = f"{file} may hold keys, and others of this machine can read it (mode {mode:o})"
             yield Finding(f"home.{file.name}", _FOLDERS, "warning", text, f"chmod 600 {file}")
+
+
+def answers(ground: Ground) -> Iterator[Finding]:
+    """What people answered for good can be read: no run starts otherwise."""
+    folder = ground.settings.home.config
+    read: Mapping[str, Callable[[], object]] = {
+        "approvals": lambda: Approvals(folder).workspaces(),
+        "trusted": lambda: TrustRecord(folder).decisions(),
+    }
+    for name, look in read.items():
+        try:
+            look()
+        except ConfigError as error:
+            text = f"{error.what}: no run starts"
+            yield Finding(f"home.{name}", _FOLDERS, "problem", text, error.hint, essential=True)
 
 
 def _own(own: Home) -> Mapping[str, Path]:
