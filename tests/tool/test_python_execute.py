@@ -65,14 +65,15 @@ async def test_a_figure_comes_back_as_an_image(place: Place) -> None:
     result = await run(place, SHOW + "display(pixel)")
     assert result.base64_image is not None
     assert base64.b64decode(result.base64_image) == base64.b64decode(PIXEL)
-    assert result.artifacts == ()
+    (kept,) = result.artifacts
+    assert (kept.title, Path(kept.path).read_bytes()) == ("Figure 1", base64.b64decode(PIXEL))
 
 
-async def test_further_figures_become_artifacts_that_the_model_is_told_of(host: Place) -> None:
+async def test_all_figures_are_kept_and_the_model_is_told_of_those_it_does_not_see(host: Place) -> None:
     result = await run(host, SHOW + "display(pixel); display(pixel); pixel")
-    assert len(result.artifacts) == 2
+    assert [artifact.title for artifact in result.artifacts] == ["Figure 1", "Figure 2", "Figure 3"]
     assert {artifact.media_type for artifact in result.artifacts} == {"image/png"}
-    assert sorted(p.read_bytes() for p in host.artifacts.iterdir()) == [base64.b64decode(PIXEL)] * 2
+    assert sorted(p.read_bytes() for p in host.artifacts.iterdir()) == [base64.b64decode(PIXEL)] * 3
     assert "Only the first figure is shown" in str(result.system)
     assert str(result.artifacts[0].path).rsplit("/", 1)[-1] in str(result.system)
 
@@ -494,7 +495,7 @@ async def test_a_sandbox_that_dies_is_started_anew_and_the_next_result_says_so(p
 
 async def test_many_figures_and_a_huge_traceback_are_bounded(host: Place) -> None:
     result = await run(host, SHOW + "for _ in range(30): display(pixel)\nraise ValueError('x' * 10_000_000)")
-    assert len(result.artifacts) == 19
+    assert len(result.artifacts) == 20
     assert "10 more figures were left out" in str(result.system)
     assert "characters omitted" in str(result.error)
     assert len(str(result.error)) < 110_000

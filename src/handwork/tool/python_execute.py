@@ -86,7 +86,7 @@ class PythonExecute(Tool):
 
 
 async def _pictures(outcome: Outcome, context: ToolContext) -> tuple[str | None, tuple[Artifact, ...]]:
-    """The first figure is for the result itself; the others become files that the model is told of."""
+    """All figures become files, for people; the first is for the result itself, and of the others the model is told."""
     image: str | None = None
     artifacts: list[Artifact] = []
     for number, picture in enumerate(outcome.pictures, 1):
@@ -94,18 +94,17 @@ async def _pictures(outcome: Outcome, context: ToolContext) -> tuple[str | None,
             outcome.notes.append(
                 f"Figure {number} is too large to show ({picture.size} characters): save it to a file."
             )
-        elif image is None:
-            image = picture.data
-        else:
-            suffix = picture.media_type.split("/")[1]
-            name = f"figure_{context.call_id}_{number}.{suffix}"
-            data = base64.b64decode(picture.data)
-            artifacts.append(
-                await context.save_artifact(name, data, title=f"Figure {number}", media_type=picture.media_type)
-            )
-    if artifacts:
+            continue
+        image = image or picture.data
+        suffix = picture.media_type.split("/")[1]
+        name = f"figure_{context.call_id}_{number}.{suffix}"
+        data = base64.b64decode(picture.data)
+        artifacts.append(
+            await context.save_artifact(name, data, title=f"Figure {number}", media_type=picture.media_type)
+        )
+    if len(artifacts) > 1:
         names = ", ".join(f"{context.sandbox.artifacts}/{artifact.path.rsplit('/', 1)[-1]}" for artifact in artifacts)
-        outcome.notes.append(f"Only the first figure is shown; the others are in {names}.")
+        outcome.notes.append(f"Only the first figure is shown; all are in {names}.")
     return image, tuple(artifacts)
 
 
