@@ -159,6 +159,9 @@ def test_a_key_from_a_variable_is_looked_up_and_one_that_is_not_set_stops_nobody
         ("[llm]\nmodel = 1979-05-27", ("line 2", "llm.model is a date or time", "quotes")),
         ("[search]\nfallback_engines = [\n07:32:00]", ("line 3", "is a date or time")),
         ("[llm]\nthinking = 1.5", ("line 2", "[llm] thinking is wrong")),
+        ("[sandbox]\ndisk_reserve = 'lots'", ("line 2", "[sandbox] disk_reserve: 'lots' is no size: write it as 512m")),
+        ("[sandbox]\nmemory_limit = '1k'", ("line 2", "[sandbox] memory_limit: '1k' is too little")),
+        ("[sandbox]\nwritable = ['a', '/etc']", ("line 2", "[sandbox] writable.1: '/etc' is no path in a workspace")),
     ],
 )
 def test_an_error_in_a_file_names_the_file_the_line_the_key_and_what_is_expected(

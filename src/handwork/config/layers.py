@@ -68,7 +68,8 @@ class Layer:
             table_title = " ".join(filter(None, (f"[{'.'.join(path)}]", ".".join(within[:-1]))))
             return self.wrong(at, f"{table_title} has no {within[-1]}, and it must")
         if problem["type"] in _IN_OUR_WORDS:
-            return self.wrong(at, f"{title}: {problem['msg']}", problem.get("ctx", {}).get("hint", ""))
+            what = problem["msg"].removeprefix("Value error, ")
+            return self.wrong(at, f"{title}: {what}", problem.get("ctx", {}).get("hint", ""))
         same = [each for each in problems if _as_written(table, each) == within]
         expected = " or ".join(dict.fromkeys(_expected(each["msg"]) for each in same))
         return self.wrong(at, f"{title} is wrong: expected {expected}")
@@ -98,7 +99,8 @@ class Origin:
         return value
 
 
-_IN_OUR_WORDS = {"incomplete", "connection_type", "policy_rule", "host"}
+_IN_OUR_WORDS = {"incomplete", "connection_type", "policy_rule", "host", "writable", "value_error"}
+"""Types of problems that are sentences already; those of pydantic say what a value should be."""
 
 
 def nearest(name: str, known: Mapping[str, object]) -> str:
