@@ -31,6 +31,8 @@ def test_a_folder_of_a_repository_is_named_with_its_root(base: Path) -> None:
 def test_a_work_tree_is_named_with_its_git_folder(base: Path) -> None:
     tree = base.parent / "tree"
     tree.mkdir()
+    (base / ".git/worktrees/tree").mkdir(parents=True)
+    (base / ".git/worktrees/tree/HEAD").write_text("ref: refs/heads/tree\n")
     (tree / ".git").write_text(f"gitdir: {base}/.git/worktrees/tree\n")
     assert f"is {base}/.git/worktrees/tree," in repository_outside(tree)
     other = base.parent / "other"
@@ -48,6 +50,9 @@ def test_where_git_works_or_there_is_none_nothing_is_said(base: Path) -> None:
     assert repository_outside(plain) == ""
     (plain / ".git").write_text("gitdir: kept\n")
     assert repository_outside(plain) == ""
+    for pointer in ("a\0b", "a" * 5000, "..", "/dev/zero", ""):
+        (plain / ".git").write_text(f"gitdir: {pointer}\n")
+        assert repository_outside(plain) == ""
     (plain / ".git").chmod(0)
     assert repository_outside(plain) == ""
 

@@ -518,3 +518,48 @@ async def test_no_pointer_keeps_a_sandbox_from_starting(ground: Ground, pointer:
     settings.write_text(f'[core]\n\thooksPath = "{pointer}"\n[include]\n\tpath = "{pointer}"\n')
     assert await ground.run("true") == 0
     assert await ground.told() == ""
+
+
+# ---- many at once, and a git folder that is no repository
+
+
+async def test_many_that_appear_at_once_are_told_to_the_user_in_one_list(ground: Ground) -> None:
+    names = [".bashrc", ".envrc", ".mcp.json", ".vscode", "mcp.json"]
+    await ground.run("mkdir .vscode; touch .bashrc .envrc .mcp.json mcp.json")
+    assert (await ground.told()).count("may not appear in this workspace") == 5
+    (notice,) = ground.notices
+    head, *rows = notice.splitlines()
+    assert head.endswith(f"moved to {ground.aside}:")
+    assert [row.split()[0] for row in rows] == names
+    assert "  .mcp.json → mcp.json (" in notice
+    assert "  mcp.json → mcp.json-2 (" in notice
+
+
+@pytest.mark.parametrize("name", ["hooks/post-commit", "config", "commondir"])
+async def test_a_git_folder_that_is_no_repository_is_not_made_to_lie_in_wait(ground: Ground, name: str) -> None:
+    shutil.rmtree(ground.space / ".git")
+    await ground.run("mkdir -p .git/info")
+    assert await ground.told() == ""
+    await ground.run(f"mkdir -p .git/hooks; echo evil > .git/{name}; chmod +x .git/{name}")
+    assert f".git/{name.partition('/')[0]} may not appear" in await ground.told()
+    assert not (ground.space / ".git" / name).exists()
+    assert ground.sandbox is not None
+    with pytest.raises(OSError, match="protected"):
+        await ground.sandbox.write(f".git/{name}", b"evil")
+
+
+async def test_a_deeper_git_folder_that_is_no_repository_is_emptied_at_the_end(ground: Ground) -> None:
+    await ground.run("mkdir -p a/b/.git/hooks; echo evil > a/b/.git/hooks/post-commit; : > a/b/.git/HEAD")
+    await ground.close()
+    assert not (ground.space / "a/b/.git/hooks").exists()
+    assert "a/b/.git/hooks was moved to" in ground.notices[-1]
+
+
+@needs_git
+async def test_a_repository_made_inside_keeps_its_hooks_and_they_are_told(ground: Ground) -> None:
+    shutil.rmtree(ground.space / ".git")
+    await ground.run("git init -q . && echo true > .git/hooks/pre-commit")
+    assert await ground.told() == ""
+    await ground.close()
+    assert (ground.space / ".git/hooks/pre-commit").exists()
+    assert "the hook pre-commit" in ground.notices[-1]

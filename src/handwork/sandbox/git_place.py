@@ -13,7 +13,7 @@ def repository_outside(workspace: Path) -> str:
     own = workspace / ".git"
     if os.path.lexists(own):
         folder = _led_to(own)
-        if folder is None or folder.is_relative_to(workspace):
+        if folder is None or folder.is_relative_to(workspace) or not (folder / "HEAD").exists():
             return ""
         return (
             f"The git folder of the workspace is {folder}, which the sandbox does not show: git does not work there. "
@@ -34,11 +34,15 @@ def repository_outside(workspace: Path) -> str:
 
 def _led_to(place: Path) -> Path | None:
     """The git folder that a link or file stands for; None for a folder, and what cannot be read."""
-    if place.is_symlink():
-        return Path(os.path.realpath(place))
     try:
+        if place.is_symlink():
+            return Path(os.path.realpath(place))
+        if not place.is_file():
+            return None
         with place.open("rb") as file:
             said = file.read(_LARGEST).decode(errors="replace")
-    except OSError:
+        folder = Path(os.path.realpath(place.parent / said.removeprefix("gitdir:").strip()))
+        folder.lstat()
+    except (OSError, ValueError):  # whoever wrote it need not mean well
         return None
-    return Path(os.path.realpath(place.parent / said.removeprefix("gitdir:").strip()))
+    return folder

@@ -12,16 +12,14 @@ from handwork.sandbox.closed import Rules, is_at
 from handwork.sandbox.foreign import is_foreign, may_be_foreign
 from handwork.sandbox.inner import led_to, within
 from handwork.sandbox.keepsakes import Keepsakes, Turns
-from handwork.sandbox.made import made_inside
-from handwork.sandbox.ruled import Ruled, because, remedy
-from handwork.sandbox.sentences import MOST
+from handwork.sandbox.made import is_repository, made_inside
+from handwork.sandbox.ruled import Ruled, because
+from handwork.sandbox.set_aside import SetAside
 from handwork.sandbox.stamps import Stamps
 from handwork.sandbox.survey import AT_START, Bounds, survey
 from handwork.sandbox.texts import shown
 from handwork.schema import Notify
 
-FOLDER = "set-aside"
-"""Within the session's artifacts: what was put away."""
 _MOST_HELD = 64
 """Places that are mounted for them, since bwrap reads the list of all mounts for each; what goes beyond is compared instead."""
 _MOST_LOOKED = 300
@@ -38,9 +36,10 @@ class Guard:
         self, workspace: Path, artifacts: Path, notify: Notify, *, writable: Sequence[str] = (), holds: bool = True,
         rules: Rules = _NO_RULES, bounds: Bounds = AT_START,
     ) -> None:  # fmt: skip
-        self._workspace, self._artifacts, self._notify = workspace, artifacts, notify
+        self._workspace, self._notify = workspace, notify
         self._free = tuple("/".join(map(protected.fold, PurePosixPath(each).parts)) for each in writable)
         self._root = beneath.open_folder(workspace)
+        self._aside = SetAside(self._root, artifacts, notify)
         self.found = survey(workspace, bounds)
         self._known = {path: why for path, why in self.found.existing.items() if not self._is_allowed(path)}
         self.ruled = Ruled(workspace, self._root, rules, notify, bounds, holds=holds)
@@ -57,7 +56,6 @@ class Guard:
                     self._hold(target, holds)
         self._roots, self._folders = Turns(self.found.roots), Turns(self.found.repositories)
         self._stamps = Stamps(self._root)
-        self._said = set[str]()
 
     @property
     def pinned(self) -> list[str]:
@@ -95,22 +93,22 @@ class Guard:
                 return self._known.get(place) or self.found.named[place]
         for root in self.found.roots:
             rest = _below(inner, root)
-            if (
-                rest
-                and protected.fold(rest[0]) != ".git"
-                and (why := protected.reason(rest))
-                and not may_be_foreign(inner)
-            ):
+            if rest and protected.fold(rest[0]) == ".git":
+                if self._is_waiting(f"{root}/{rest[0]}" if root else rest[0]) and (why := protected.reason(rest)):
+                    return why
+            elif rest and (why := protected.reason(rest)) and not may_be_foreign(inner):
                 return why
         return next((why for each in self.found.repositories if (why := protected.git_reason(_below(inner, each)))), "")
 
     def tidy(self, *, everything: bool = False) -> list[str]:
         """Put away what appeared and put back what was changed since the last look; sentences for the model."""
         told = []
-        for path, why in [*self._appeared(everything), *self.ruled.appeared(everything=everything)]:
-            told += self._put_away(path, why)
+        for path, why in sorted([*self._appeared(everything), *self.ruled.appeared(everything=everything)]):
+            told += self._aside.put_away(path, why)
+        self._aside.report()
         for path in self._keepsakes.changed(None if everything else _MOST_LOOKED):
-            told += self._restore(path)
+            why = next((why for place, why in self._known.items() if is_at(path, place)), "it is protected")
+            told += self._aside.restore(path, why, self._keepsakes)
         self._check_held()
         self.ruled.check()
         return told
@@ -120,11 +118,16 @@ class Guard:
         try:
             told = self.tidy(everything=True)
             for path, found in made_inside(self._workspace, self._root, self.found.repositories):
+                if self._is_waiting(path):
+                    for inner, why in self._waiting(path):
+                        told += self._aside.put_away(inner, why)
+                    continue
                 self._notify(
                     "warning",
                     f"The repository {shown(path)} was made in the sandbox and has git run programs: {shown('; '.join(found))}. "
                     "Look at them before you use git there.",
                 )
+            self._aside.report()
             return told
         finally:
             self.close()
@@ -185,6 +188,9 @@ class Guard:
             if protected.fold(name) == ".git":
                 if self._was_repository(path):
                     yield path, protected.POINTER
+                elif self._is_waiting(path):
+                    self._stamps.forget(root)
+                    yield from self._waiting(path)
             elif protected.fold(name) in protected.FOLDERS:
                 self._stamps.forget(root)
                 for inner in beneath.names(self._root, path):
@@ -201,6 +207,16 @@ class Guard:
             return status is not None and not stat.S_ISDIR(status.st_mode)
         return any(protected.fold(path) == protected.fold(each) for each in self.found.repositories)
 
+    def _is_waiting(self, path: str) -> bool:
+        """Whether this is or would be a `.git` that is no repository: what lies in it waits for the user to make one there."""
+        if protected.fold(path.rpartition("/")[2]) != ".git" or path in self.found.repositories:
+            return False  # those of submodules and work trees need not be whole
+        return not is_repository(self._root, path)
+
+    def _waiting(self, path: str) -> Iterator[tuple[str, str]]:
+        for name in beneath.present(self._root, path, protected.GIT):
+            yield from self._new(f"{path}/{name}", protected.GIT[name])
+
     def _new(self, path: str, why: str) -> Iterator[tuple[str, str]]:
         if (
             why
@@ -209,52 +225,6 @@ class Guard:
             and not self._is_allowed(path)
         ):
             yield path, why
-
-    def _put_away(self, path: str, why: str) -> list[str]:
-        try:
-            target = self._move(path)
-        except FileNotFoundError:  # whoever made it took it away again
-            return []
-        except OSError as error:
-            self._tell(path, f"could not be moved away ({error.strerror or error}): look at it before you go on", why)
-            return []
-        self._tell(path, f"was moved to {target}", why)
-        return [
-            f"{shown(path)} may not appear in this workspace, because {why}; it was moved to {target}. "
-            f"Do not make it again: {remedy(why)}."
-        ]
-
-    def _restore(self, path: str) -> list[str]:
-        why = next((why for place, why in self._known.items() if is_at(path, place)), "it is protected")
-        try:
-            gone = beneath.look(self._root, path) is None
-            kept = "" if gone else f"; what stood there was moved to {self._move(path)}"
-            self._keepsakes.put_back(path)
-        except OSError as error:
-            self._tell(path, f"was changed, and could not be put back ({error.strerror or error})", why)
-            return []
-        self._tell(path, f"was changed, and is again what it was{kept}", why)
-        return [f"{shown(path)} may not be changed, because {why}: it is again what it was{kept}."]
-
-    def _move(self, path: str) -> Path:
-        folder = self._artifacts / FOLDER
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        name = shown(path).replace("/", "_").lstrip(".").encode()[:100].decode(errors="ignore") or "unnamed"
-        number = 1
-        while os.path.lexists(target := folder / (name if number == 1 else f"{name}-{number}")):
-            number += 1
-        beneath.move_out(self._root, path, target)
-        return target
-
-    def _tell(self, path: str, what: str, why: str) -> None:
-        if path in self._said or len(self._said) > MOST:  # what makes it again and again need not fill the screen
-            return
-        self._said.add(path)
-        if len(self._said) > MOST:
-            text = f"Programs make more and more files that they may not; what comes is moved to {self._artifacts / FOLDER}, untold."
-        else:
-            text = f"In the workspace, {shown(path)} {what}. Programs may not change it, because {why}."
-        self._notify("warning", text)
 
     def _check_held(self) -> None:
         # Whoever replaces such a file outside takes the mount off with the old one.

@@ -14,6 +14,11 @@ _SETTINGS = 1 << 20
 _MOST_TOLD = 10
 
 
+def is_repository(root: int, path: str) -> bool:
+    """Whether git takes a folder of the workspace (`root`, a descriptor) for a repository, as far as names say it."""
+    return all(beneath.look(root, f"{path}/{name}") is not None for name in ("HEAD", "objects", "refs"))
+
+
 def made_inside(workspace: Path, root: int, before: Collection[str]) -> Iterator[tuple[str, list[str]]]:
     """Git folders that were not there `before` and have git run something: each with what that is.
 
