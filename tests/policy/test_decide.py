@@ -54,7 +54,7 @@ def test_the_reason_names_the_mode_and_what_would_happen() -> None:
         "read-only mode allows reading alone, and this would write to /etc/passwd"
     )
     why = decide([do("execute", "*"), do("network", "https://a.org")], mode=Mode.AUTO, contained=False).why
-    assert why == "no sandbox confines this, and it would run a program, reach over the network https://a.org"
+    assert why == "no sandbox confines this fully, and it would run a program, reach over the network https://a.org"
 
 
 def test_the_reason_is_short_and_holds_nothing_that_acts_on_a_terminal() -> None:

@@ -39,6 +39,9 @@ async def denial(run: Run, wanted: Wanted) -> str | None:
     call, session = wanted.call, run.session
     real = await _real_paths(run, wanted)
     decision = _decide(run, wanted, real)
+    if decision.verdict is not Verdict.DENY and wanted.tool.sandboxed and await session.sandbox_promises_less():
+        await run.gate()  # what became of it is told before anything is asked
+        decision = _decide(run, wanted, real)
     put_before = call.id in session.past.unapproved
     if decision.verdict is Verdict.ALLOW and (not put_before or decision.by == "rule"):
         await _settled(run, call, "allow", decision.by)

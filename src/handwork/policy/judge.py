@@ -100,7 +100,7 @@ class Judge:
             return Finding(Verdict.ALLOW, "it only reads, plans, asks or ends the run")
         if self.mode == Mode.AUTO and self.contained:
             return Finding(Verdict.ALLOW, "auto mode: its effects are contained")
-        why = "ask mode: it would " if self.contained else "no sandbox confines this, and it would "
+        why = "ask mode: it would " if self.contained else "no sandbox confines this fully, and it would "
         return Finding(Verdict.ASK, why, shown=deed.shown())
 
     def _objections(self, step: Step, own: Finding) -> Iterator[Finding]:

@@ -72,7 +72,7 @@ class AutoSandbox:
                         # It was approved, if at all, for being contained.
                         raise SandboxError(
                             "Nothing was run: the sandbox does not start here, and a weaker one took its place",
-                            hint="make the call again; it is put to the user now",
+                            hint="make the call again: it is decided anew, for the weaker one",
                         ) from None
                 self._settled = True
             return self._taken

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from handwork.config import Settings, load_settings
 from handwork.config.folder_name import storable
 from handwork.config.own_keys import Masks
-from handwork.errors import BudgetExceeded, HandworkError, JournalError, SessionBusy, Waiting
+from handwork.errors import BudgetExceeded, HandworkError, JournalError, SandboxError, SessionBusy, Waiting
 from handwork.events import Event, FanOut, Listener, Notice, ToolCallFinished, ToolCallStarted
 from handwork.sandbox.base import Sandbox
 from handwork.sandbox.open import open_sandbox
@@ -87,6 +87,7 @@ class Session:
         self._hosts = Hosts(self, settings.sandbox.allow_net)
         self._voice: tuple[str, str, str | None] = ("", "", None)
         self._sandbox: Sandbox | None = None
+        self._proved = settings.sandbox.chosen != "auto"
         self._notices = [("warning", text) for text in settings.keys.take_notices()]
         self._closing: asyncio.Task[None] | None = None
 
@@ -276,6 +277,17 @@ class Session:
                 rules=self.grants.closing,
             )
         return self._sandbox
+
+    async def sandbox_promises_less(self) -> bool:
+        """Whether the sandbox turns out to be a weaker one at its first start, which this is: before a call is allowed for being
+        contained. One that cannot start at all is met by the call."""
+        if self._proved:
+            return False
+        promised = self.sandbox.contained
+        with suppress(OSError, SandboxError):
+            await self.sandbox.resolve(".")
+        self._proved = True
+        return promised and not self.sandbox.contained
 
     async def after_call(self) -> Sequence[str]:
         """A tool that works in the sandbox has ended its call: what the sandbox did to it, in sentences for the model."""
