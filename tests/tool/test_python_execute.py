@@ -65,8 +65,8 @@ async def test_a_figure_comes_back_as_an_image(place: Place) -> None:
     result = await run(place, SHOW + "display(pixel)")
     assert result.base64_image is not None
     assert base64.b64decode(result.base64_image) == base64.b64decode(PIXEL)
-    (kept,) = result.artifacts
-    assert (kept.title, Path(kept.path).read_bytes()) == ("Figure 1", base64.b64decode(PIXEL))
+    (kept,), (file,) = result.artifacts, place.artifacts.iterdir()
+    assert (kept.title, kept.path, file.read_bytes()) == ("Figure 1", str(file), base64.b64decode(PIXEL))
 
 
 async def test_all_figures_are_kept_and_the_model_is_told_of_those_it_does_not_see(host: Place) -> None:

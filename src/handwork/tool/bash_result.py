@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from handwork.schema import JSON, ToolResult
 from handwork.tool.jobs import Job
+from handwork.tool.no_text import without_bytes
 from handwork.tool.process_end import how_it_ended
 from handwork.tool.sandbox_hint import sandbox_hints
 from handwork.tool.shell import Outcome
@@ -23,7 +24,8 @@ _RESTS = {
 def command_result(command: str, outcome: Outcome, seconds: float, notes: list[str]) -> ToolResult:
     """The result of a command."""
     notes = [*notes, *outcome.notes]
-    output = outcome.output
+    output, advice = without_bytes(outcome.output)
+    notes += [advice] if advice else []
     if hint := hint_for(command, output, outcome.exit_code):
         notes.append(hint)
     notes += sandbox_hints(output)

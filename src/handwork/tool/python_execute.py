@@ -10,6 +10,7 @@ from handwork.schema import JSON, Action, Artifact, ToolResult, scrub
 from handwork.tool.base import Tool, ToolContext
 from handwork.tool.call_facts import has_results_of, time_left
 from handwork.tool.kernel import Kernel, Outcome
+from handwork.tool.no_text import without_bytes
 from handwork.tool.process_end import how_it_ended
 from handwork.tool.sandbox_hint import sandbox_hints
 from handwork.tool.spent import as_details
@@ -59,6 +60,8 @@ class PythonExecute(Tool):
         if resumed:
             outcome.notes.insert(0, _NEW_AFTER_RESUME)
         image, artifacts = await _pictures(outcome, context)
+        output, advice = without_bytes(outcome.text)
+        outcome.notes += [advice] if advice else []
         if outcome.omitted:
             outcome.notes.append(
                 f"The middle of the output ({outcome.omitted} characters) was too long to keep: write it to a file instead."
@@ -71,7 +74,7 @@ class PythonExecute(Tool):
             outcome.notes.append(f"The kernel has ended, as the code asked. {_NEXT_IS_NEW}")
         outcome.notes += sandbox_hints(f"{outcome.text}\n{outcome.traceback}")
         return ToolResult(
-            output=outcome.text,
+            output=output,
             error=_error(outcome, seconds),
             base64_image=image,
             system=" ".join(outcome.notes) or None,
