@@ -228,6 +228,13 @@ async def test_vim_without_a_terminal_ends_unless_it_was_given_commands(host: Pl
         ("ls", "ls: no such file\n", 2, False),
         ("grep tty f", "the words not a tty\n", 0, False),
         ("node app.js", "", 0, False),
+        ("read -p 'Name? ' name", "", 1, True),
+        ('read -rp "Name? " name; echo "Hello $name"', "Hello \n", 0, True),
+        ("make && read -r -p ok", "made\n", 1, True),
+        ("read -p ok x < answers", "", 0, False),
+        ("echo y | read -p ok x", "", 0, False),
+        ("read -r line", "", 1, False),
+        ("cat read -p", "", 0, False),
     ],
 )
 def test_a_hint_is_given_where_a_terminal_was_wanted(command: str, output: str, code: int, wanted: bool) -> None:

@@ -24,6 +24,12 @@ _READERS = re.compile(
     r"\s*(?:[\w./-]*/)?(python[\d.]*|ipython\d*|node|deno|irb|lua|R|ghci|julia|scala|psql|mysql|mariadb|sqlite3|redis-cli|mongosh"
     r"|bc|dc|gdb|ftp|telnet|bash|sh|zsh|passwd|cat)\s*"
 )
+_PROMPTS = re.compile(
+    r"(?:^|[;&({]|\|\||\b(?:do|then|else|if|while|until)\s)[ \t]*"
+    r"read\s(?=[^;|&\n]{0,200}?\s?-\w{0,9}p\b)[^;|&\n<]{0,400}(?:[;|&\n]|\Z)",
+    re.MULTILINE,
+)
+"""The shell's read with a prompt, which is shown on a terminal alone, and nothing that is led into it."""
 _WANTED = (
     "The command wanted a terminal, which commands do not have: give what it asks by options, a pipe or a heredoc, or start "
     "it with pty: true and type the answers."
@@ -41,6 +47,6 @@ def hint_for(command: str, output: str, exit_code: int | None) -> str:
         return _WANTED
     if exit_code != 0 and (_EMPTY.search(end) or _PROMPT.search(end)):
         return _READ
-    if not output and _READERS.fullmatch(command):
+    if (not output and _READERS.fullmatch(command)) or _PROMPTS.search(command):
         return _READ
     return ""
