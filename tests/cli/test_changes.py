@@ -52,6 +52,12 @@ def test_edits_of_one_file_are_one_row_however_it_is_called() -> None:
     ]
 
 
+def test_a_file_that_is_gone_with_the_sandbox_is_said_to_be() -> None:
+    changes = begun()
+    edit(changes, "/tmp/x", 1, 0, before="/dev/null", private=True)
+    assert changes.rows() == ["Edited /tmp/x  +1 −0  new  (in the sandbox only, gone with it)"]
+
+
 def test_what_was_taken_back_is_no_change() -> None:
     changes = begun()
     edit(changes, "a", 3, 1)

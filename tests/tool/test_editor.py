@@ -492,6 +492,7 @@ async def test_outside_of_the_workspace_is_only_read_but_for_what_is_the_sandbox
     own = (await place.sandbox.exec(["/bin/sh", "-c", "printf %s $TMPDIR"])).output.decode()
     for path in (f"{own}/note.txt", await _linked(place, own)):
         made = await edit(place, "create", path, file_text="a")
+        assert (made.details or {})["private"] is True
         assert "gone when the session ends" in (made.system or "")
     assert (await edit(place, "view", f"{own}/note.txt")).system is None
     assert (await edit(place, "create", "inside.txt", file_text="a")).system is None

@@ -25,6 +25,8 @@ class _File:
     removed: int = 0
     new: bool = False
     gone: bool = False
+    private: bool = False
+    """Whether it lay in a folder of the sandbox's own, which ends with it."""
 
     @property
     def is_as_before(self) -> bool:
@@ -33,7 +35,8 @@ class _File:
     def shown(self, name: str) -> str:
         counts = f"+{self.added:,} −{self.removed:,}" if self.added or self.removed else ""
         what = "new" if self.new else "removed" if self.gone else ""
-        return "  ".join(filter(None, (one_line(name, 300), counts, what)))
+        end = "(in the sandbox only, gone with it)" if self.private and not self.gone else ""
+        return "  ".join(filter(None, (one_line(name, 300), counts, what, end)))
 
 
 @dataclass(slots=True)
@@ -59,6 +62,7 @@ class Changes:
         if not (isinstance(diff, str) and isinstance(path, str) and diff.startswith("--- ")):
             return
         file = self._files.setdefault(self._named(path), _File())
+        file.private = bool(details.get("private"))
         heads = diff.split("\n", 2)
         added, removed = _count(details.get("added"), diff, "+"), _count(details.get("removed"), diff, "-")
         if details.get("undoes") and file.added >= removed and file.removed >= added:

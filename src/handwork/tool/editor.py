@@ -131,7 +131,10 @@ class StrReplaceEditor(Tool):
 
 
 def _noted(result: ToolResult, note: str | None) -> ToolResult:
-    return replace(result, system=" ".join(filter(None, (result.system, note)))) if note else result
+    if not note:
+        return result
+    system, details = " ".join(filter(None, (result.system, note))), {**(result.details or {}), "private": True}
+    return replace(result, system=system, details=details)
 
 
 async def _view(job: Job) -> ToolResult:
