@@ -43,6 +43,14 @@ async def test_quiet_prints_the_answer_and_nothing_else(workspace: Path) -> None
     assert (ended.code, ended.out, ended.err) == (0, "Yes.\n", "")
 
 
+async def test_quiet_keeps_no_warning_from_the_user(workspace: Path) -> None:
+    script = [{"tool_calls": [tool("bash", command="mkdir .vscode; echo x > .vscode/tasks.json")]}, "Yes."]
+    ended = await run(workspace, script, "run", "--quiet", "Is it?")
+    assert (ended.code, ended.out) == (0, "Yes.\n")
+    assert ended.err.startswith("! In the workspace, .vscode was moved to ")
+    assert len(ended.err.splitlines()) == 1
+
+
 async def test_json_is_one_event_a_line_and_nothing_else(workspace: Path) -> None:
     ended = await run(workspace, [LOOP, "Yes."], "run", "Is it?", "--json")
     assert (ended.code, ended.err) == (0, "")

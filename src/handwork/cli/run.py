@@ -19,6 +19,7 @@ from handwork.cli.json_lines import JsonLines
 from handwork.cli.options import RunOptions, agent_fields
 from handwork.cli.output import print_answer
 from handwork.cli.place import place
+from handwork.cli.quiet import Warnings
 from handwork.cli.render import Renderer
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.stdin import PATIENCE, NothingCame
@@ -157,7 +158,7 @@ class TaskRun:
         if make_folder(workspace):
             self._notices.append(("info", f"The workspace {workspace} was not there and has been made."))
         listeners: list[Listener] = [self._count, self._changes]
-        if shown := self.renderer or lines:
+        if shown := self.renderer or lines or (Warnings(self.screen) if self.options.quiet else None):
             listeners.append(shown)
         return Session.open(
             self.settings,

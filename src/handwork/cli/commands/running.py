@@ -110,7 +110,7 @@ def _with_run_options(start: Callable[[Callable[[], Any], Path | None], int]) ->
         go_on: Annotated[
             bool, typer.Option("--continue", "-c", help="Go on with the last session of this workspace.")
         ] = False,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only.")] = False,
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, and warnings.")] = False,
         json: Annotated[
             bool, typer.Option("--json", help="Print one event a line on standard output, and nothing else.")
         ] = False,
