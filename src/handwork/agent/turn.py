@@ -242,6 +242,7 @@ class Turn:
             history=self._host.memory.messages,
             deadline=run.deadline,
             clock=session.clock,
+            forbids=lambda path: session.grants.forbids_reading(path, session.sandbox.workspace),
         )
 
 

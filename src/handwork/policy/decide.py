@@ -76,7 +76,7 @@ def _steps(action: Action, real: Mapping[str, str], *, parsed: bool) -> Sequence
     if kind == "read" or kind == "write":
         real_path = is_real(resource)
         named = real_path or "://" in resource
-        return [Step(Path(kind, resource, sure=named, lost=not named))]
+        return [Step(Path(kind, resource, sure=named, lost=not named, sifted=action.sifted))]
     if kind == "network":
         return [Step(Host(resource))]
     if kind == "execute" and action.command and parsed:

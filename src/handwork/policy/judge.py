@@ -81,7 +81,14 @@ class Judge:
     def _match(self, rule: Rule, deed: Deed) -> Match:
         if rule.kind in ("tool", "call"):
             return Match.NO if isinstance(deed, Path) and deed.guess else self._about_call(rule)
-        return deed.match(rule, self.place)
+        found = deed.match(rule, self.place)
+        if found is Match.MAYBE and rule.verdict is Verdict.DENY and isinstance(deed, Path) and self._is_kept(deed):
+            return Match.NO
+        return found
+
+    def _is_kept(self, deed: Path) -> bool:
+        """Whether a refusal of something below a folder is kept by who reads the folder: the tool, and the sandbox it works in."""
+        return deed.sifted and self.contained and not deed.lost
 
     def _about_call(self, rule: Rule) -> Match:
         if rule.kind == "call":

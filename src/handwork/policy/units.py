@@ -34,7 +34,7 @@ class Path:
     """Reading or writing a path.
 
     sure: it is real, so that a rule may allow it. guess: a command only names it. lost: nobody knows where it leads.
-    whole: a guess of a command that works on whole folders.
+    whole: a guess of a command that works on whole folders. sifted: what may not be read below it is left out.
     """
 
     kind: Literal["read", "write"]
@@ -43,6 +43,7 @@ class Path:
     guess: bool = False
     lost: bool = False
     whole: bool = False
+    sifted: bool = False
 
     def match(self, rule: Rule, place: Place) -> Match:
         if rule.kind != self.kind:

@@ -21,12 +21,14 @@ class Action:
     `resource` is a path, an address or a name; `*` is shared with every resource, a folder with all below it.
     `repeatable` says that doing it twice is the same as doing it once. `command` is the text of a shell command that an
     `execute` runs, whole: policy reads its parts. With a resource of its own it is what is typed into a program of that name.
+    `sifted`: what rules forbid to read below the resource is left out by the tool itself (`ToolContext.forbids`).
     """
 
     kind: ActionKind
     resource: str = "*"
     repeatable: bool = False
     command: str = ""
+    sifted: bool = False
 
 
 class Mode(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +42,7 @@ class Grants:
         self._own = tuple(_kept(settings))
         self._anywhere = [*map(parse_rule, self._approvals.rules(workspace, anywhere=True))]
         self._grants = [*map(parse_rule, self._approvals.rules(workspace)), *self._anywhere]
+        self._for_session: list[str] = []
         self._places: dict[str, tuple[Place, tuple[Rule, ...]]] = {}
 
     @property
@@ -60,6 +61,11 @@ class Grants:
         denied = [str(rule) for rule in self.rules if rule.kind in _ABOUT_PATHS and rule.verdict is Verdict.DENY]
         place, rules = self._at("")
         return Rules(denied, Closed(rules, place)) if denied else Rules()
+
+    def forbids_reading(self, path: str, workspace: str = "") -> bool:
+        """Whether a rule forbids reading a real path for sure; `workspace` is where relative ones in rules lead to."""
+        place, rules = self._at(workspace)
+        return bool(Closed(rules, place)("read", path, False)[0])
 
     def decide(
         self,
@@ -107,8 +113,14 @@ class Grants:
         allowed = [*map(parse_rule, rules)]
         self._grants += allowed
         self._anywhere += [] if contained else allowed
-        if for_good and rules:
-            self._approvals.add(self._workspace, rules, anywhere=not contained)
+        try:
+            if for_good and rules:
+                self._approvals.add(self._workspace, rules, anywhere=not contained)
+                return
+        except ConfigError:
+            self._for_session += rules
+            raise
+        self._for_session += rules
 
     def recall(self, granted: Iterable[str]) -> None:
         """Take what the journal says was allowed in this session, for sandboxes alone: it does not say where that was.
@@ -118,6 +130,21 @@ class Grants:
         for text in granted:
             with suppress(ConfigError):
                 self._grants.append(parse_rule(text))
+                self._for_session.append(text)
+
+    @property
+    def for_session(self) -> tuple[str, ...]:
+        """The rules that people allowed for this session alone."""
+        return tuple(dict.fromkeys(self._for_session))
+
+    def forget(self, rules: Collection[str]) -> None:
+        """Take back what was allowed for this session; what is written down for good stays."""
+        kept = [text for text in self._for_session if text not in rules]
+        for each in (self._grants, self._anywhere):
+            for text in self._for_session:
+                if text in rules and (rule := parse_rule(text)) in each:
+                    each.remove(rule)
+        self._for_session = kept
 
     def _granted(self, contained: bool) -> Sequence[Rule]:
         """What people allowed that holds here: who said yes to a program in a sandbox has not said yes to it on this machine.

@@ -40,7 +40,8 @@ class ToolContext:
 
     `ask` puts a question to the human (raises Waiting when headless); `progress` shows output while the call runs;
     `history` is the conversation so far; `spawn` runs a sub-agent; `deadline` is the loop's clock time at which the run's
-    time ends (None: no limit); `clock` stands still while a person is asked about what the call is doing.
+    time ends (None: no limit); `clock` stands still while a person is asked about what the call is doing; `forbids`
+    says of a real path whether rules forbid reading it.
     """
 
     call_id: str
@@ -53,6 +54,7 @@ class ToolContext:
     spawn: Callable[..., Awaitable[Any]] | None = None
     deadline: float | None = None
     clock: CallClock = field(default_factory=CallClock)
+    forbids: Callable[[str], bool] = lambda path: False
 
 
 class Tool(ABC):

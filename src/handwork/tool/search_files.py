@@ -65,7 +65,7 @@ class SearchFiles(Tool):
     sandboxed = True
 
     def actions(self, arguments: Mapping[str, JSON]) -> Sequence[Action]:
-        return [Action(kind="read", resource=str(arguments.get("path") or "."), repeatable=True)]
+        return [Action(kind="read", resource=str(arguments.get("path") or "."), repeatable=True, sifted=True)]
 
     async def execute(
         self, *, context: ToolContext, query: str, path: str = ".", kind: str = "content", page: int = 1
@@ -78,6 +78,7 @@ class SearchFiles(Tool):
         found = await _search(sandbox, {**wanted, **await _place(sandbox, path)}, seconds)
         if not sandbox.contained:
             await _leave_out_refused(sandbox, found)
+        _leave_out_forbidden(context, found)
         return _result(found, wanted, path)
 
 
@@ -140,6 +141,20 @@ async def _leave_out_refused(sandbox: Sandbox, found: dict[str, Any]) -> None:
                 await sandbox.stat(str(path))
         except OSError:
             found["unreadable"] += 1
+        else:
+            kept.append(group)
+    found["shown"] = kept
+
+
+def _leave_out_forbidden(context: ToolContext, found: dict[str, Any]) -> None:
+    """What rules forbid to read is not shown; the sandbox masks what was there when it started, this is for the rest."""
+    kept = []
+    for group in found["shown"]:
+        path = group["file"].rstrip("/@")
+        if context.forbids(path if path.startswith("/") else f"{context.sandbox.workspace.rstrip('/')}/{path}"):
+            found["unreadable"] += 1
+            found["matches"] -= max(len(group["lines"]) + group["more"], 1)
+            found["files"] -= found["files"] > 0
         else:
             kept.append(group)
     found["shown"] = kept
