@@ -9,6 +9,7 @@ import pytest
 from tests.cli.command import handwork
 from tests.cli.terminal import Terminal
 
+from handwork.agent.manus import Manus
 from handwork.config.keys import KeyStore
 
 CONFIG = """
@@ -49,6 +50,7 @@ async def test_each_value_is_shown_with_its_place_and_no_secret_at_all(user: Pat
     assert "* api_key …1234 config.toml, line 8 (env:MY_SECRET)" in lines
     assert "* max_steps 7 HANDWORK_LIMITS_MAX_STEPS" in lines
     assert "backend auto default" in lines
+    assert "approve not set auto in a sandbox, ask without one" in lines
     assert "[mcp.servers.it]" in lines
     assert not any(secret in ended.out for secret in SECRETS)
 
@@ -110,6 +112,8 @@ async def test_a_key_that_setup_stored_is_shown_where_it_is_used(home: Path, tmp
 async def test_without_any_configuration_it_says_that_all_are_defaults(home: Path, tmp_path: Path) -> None:
     ended = await handwork("config", "show", cwd=tmp_path)
     assert (ended.code, ended.err) == (0, "")
+    row = " ".join(next(line for line in ended.out.splitlines() if "max_steps" in line).split())
+    assert row == f"max_steps not set each agent's own, as manus has {Manus.max_steps}"
     assert "none: all settings are defaults" in ended.out
     assert "*" not in ended.out
 

@@ -26,6 +26,14 @@ from handwork.errors import ConfigError
 _LEAST_VALUE, _WIDEST_VALUE = 16, 40
 
 
+_ABSENT: Mapping[KeyPath, str] = {
+    ("limits", "max_steps"): "each agent's own, as manus has 20",
+    ("policy", "approve"): "auto in a sandbox, ask without one",
+    ("sandbox", "memory_limit"): "what the machine can spare",
+}
+"""What holds where a setting is absent and that is neither nothing nor no limit."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One setting: its value as it may be shown, and where it came from (None: it is the default)."""
@@ -115,6 +123,8 @@ def _rows(table: SettingsTable, path: KeyPath, configuration: Configuration) -> 
         origin = configuration.origins.get((*path, name))
         default = field.get_default(call_default_factory=True)
         note = _from_variable(origin.written, value) if origin and not field.repr else ""
+        if origin is None and value is None:
+            note = _ABSENT.get((*path, name), "")
         value = value.value if hasattr(value, "value") else value
         yield Row(name, shown(value, secret=not field.repr), origin, bool(value != default), note)
 

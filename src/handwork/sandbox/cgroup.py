@@ -90,6 +90,13 @@ def make(limits: Mapping[str, float], root: int, mount: Path = _MOUNT, own: Path
 # ---- where
 
 
+def possible(limits: Mapping[str, float]) -> bool:
+    """Whether a group can be made here, as far as that is known without making one."""
+    with contextlib.suppress(OSError, ValueError):
+        return next(places(limits, _MOUNT, _OWN), None) is not None
+    return False
+
+
 def places(limits: Mapping[str, float], mount: Path, own: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     """Folders in which to make a group, and what to write into its files."""
     try:

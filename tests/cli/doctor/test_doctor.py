@@ -71,6 +71,14 @@ async def test_without_a_sandbox_it_ends_with_1_and_says_how_to_get_one(workspac
     assert found["store"]["status"] == "ok"
 
 
+async def test_what_programs_may_use_and_who_holds_them_to_it_is_told(workspace: Path) -> None:
+    limits = {"HANDWORK_SANDBOX_MEMORY_LIMIT": "512m", "HANDWORK_SANDBOX_PROCESS_LIMIT": "77"}
+    found = _by_id(await handwork("doctor", "--json", cwd=workspace, **limits))["sandbox.limits"]
+    assert found["status"] == "ok"
+    assert "512 MiB of memory and 77 processes, held by " in found["text"]
+    assert "500 MiB of the disk stay free" in found["text"]
+
+
 async def test_that_the_sandbox_reaches_some_hosts_is_told_without_their_names(workspace: Path) -> None:
     ended = await handwork("doctor", "--json", cwd=workspace, HANDWORK_SANDBOX_ALLOW_NET="one.test,*.example.com")
     found = _by_id(ended)["sandbox.network"]

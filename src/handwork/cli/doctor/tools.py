@@ -13,7 +13,9 @@ from pathlib import Path
 from handwork.cli.doctor.finding import Finding, Ground
 from handwork.config.own_keys import without_keys
 from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.sandbox import cgroup
 from handwork.sandbox.base import Sandbox
+from handwork.sandbox.limits import limits_of, size
 from handwork.sandbox.open import find_bwrap, open_sandbox, probe
 from handwork.tool.kernel import Kernel
 
@@ -36,14 +38,15 @@ async def sandbox(ground: Ground) -> list[Finding]:
         fix = "install bash with the system's package manager"
         return [Finding("sandbox.starts", _GROUP, "problem", f"bash does not run in the sandbox: {said}", fix, True)]
     if opened.name == "landlock":
-        return [await _weaker(ground, notices), *_notices(notices)]
+        return [await _weaker(ground, notices), _limits(ground), *_notices(notices)]
     if not opened.contained:
         fix = "take `host` out of the configuration ([sandbox] backend) and off the command line"
         return [Finding("sandbox.starts", _GROUP, "warning", _UNPROTECTED, fix, True)]
     version = await _version() if opened.name == "bwrap" else ""
     choice = ", which auto takes as it runs here" if ground.settings.sandbox.backend == "auto" else ""
     text = f"a command ran in the sandbox ({version or opened.name}{choice}) in {took}"
-    found = [Finding("sandbox.starts", _GROUP, "ok", text, essential=True), *_notices(notices)]
+    found = [Finding("sandbox.starts", _GROUP, "ok", text, essential=True)]
+    found += [*([_limits(ground)] if opened.name == "bwrap" else []), *_notices(notices)]
     if ground.settings.sandbox.network:
         found.append(
             Finding("sandbox.network", _GROUP, "ok", "programs in the sandbox reach the network, as configured")
@@ -52,6 +55,20 @@ async def sandbox(ground: Ground) -> list[Finding]:
         text = f"programs in the sandbox reach what allow_net names, as configured ({len(listed)}), and nothing else"
         found.append(Finding("sandbox.network", _GROUP, "ok", text))
     return found
+
+
+def _limits(ground: Ground) -> Finding:
+    """What programs in a sandbox of this machine may use, and who holds them to it."""
+    limits = limits_of(ground.settings.sandbox)
+    cpus = f", {limits.cpus:g} processors" if limits.cpus else ""
+    who = (
+        "a control group of the kernel" if cgroup.possible(limits.words()) else "Handwork's supervisor, which looks on"
+    )
+    text = (
+        f"programs in it may use together {size(limits.memory)} of memory{cpus} and {limits.processes} processes, held by {who}; "
+        f"a file may have {size(limits.file)}, and {size(limits.disk_reserve)} of the disk stay free"
+    )
+    return Finding("sandbox.limits", _GROUP, "ok", text)
 
 
 def _notices(notices: list[tuple[str, str]]) -> list[Finding]:
