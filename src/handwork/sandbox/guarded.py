@@ -104,6 +104,14 @@ class GuardedSandbox(SupervisedSandbox):
                 "The workspace is so large that not all of it was searched for what the rules of [policy] close: "
                 "where it was not, they bind tools alone, and programs can read and write.",
             )
+        if ruled.masked and guard.found.repositories and "masked" not in self._warned:
+            self._warned.add("masked")
+            some = ", ".join(shown(path) for path in sorted(ruled.masked)[:5])
+            more = f" and {len(ruled.masked) - 5} more" if len(ruled.masked) > 5 else ""
+            self._tell(
+                f"Rules of the user deny reading {some}{more}: git status shows that as changed, though it is not, and `git add -A`, "
+                "`git commit -a` and `git stash` fail over it, so leave it out."
+            )
         if ruled.open:
             paths = ", ".join(shown(path) for path in ruled.open[:5])
             more = f" and {len(ruled.open) - 5} more" if len(ruled.open) > 5 else ""

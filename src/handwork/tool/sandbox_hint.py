@@ -19,6 +19,13 @@ _HINTS = (
         "`[sandbox] writable`.",
     ),
     (
+        re.compile(
+            r": can only add regular files, symbolic links or git-directories|: unsupported file type$", re.MULTILINE
+        ),
+        "What a rule of the user's [policy] denies to read is a device in here, and git fails over it (for the user it is unchanged). "
+        "Leave it out: `git add -A -- ':!PATH'` and `git commit` without -a; a commit can stand in for a stash.",
+    ),
+    (
         re.compile(r"File size limit exceeded|\[Errno 27\] File too large|: File too large$", re.MULTILINE),
         "A file grew to the limit of the sandbox (`ulimit -f` gives it in KiB); the user can raise it with `[sandbox] file_limit`.",
     ),
