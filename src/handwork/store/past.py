@@ -50,8 +50,8 @@ class Past:
     """Questions that still wait for an answer, by id."""
     unapproved: set[str] = field(default_factory=set)
     """Ids of the calls that were put to the human, who has decided nothing yet."""
-    granted: list[str] = field(default_factory=list)
-    """The rules that the human allowed for this session."""
+    answers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The rules that the human allowed for this session and has not taken back, by the id of the question."""
     stopped: bool = False
     """Whether somebody stopped the run that made the newest calls."""
     request: str | None = None
@@ -69,6 +69,11 @@ class Past:
     """Ids of the calls in the conversation that have no result there."""
     _retelling: bool = False
     """Between memory_cleared and the next event of another kind the messages are told anew: their calls are old ones."""
+
+    @property
+    def granted(self) -> list[str]:
+        """The rules that the human allowed for this session."""
+        return list(dict.fromkeys(rule for rules in self.answers.values() for rule in rules))
 
     def record_of(self, call: ToolCall) -> CallRecord | None:
         """What is known of this very call; another call that was given the same id is none of it."""
@@ -165,9 +170,14 @@ class Past:
 
     def _take_decision(self, event: ev.ApprovalResolved) -> None:
         self.unapproved.discard(event.id)
+        open = event.id in self._put
         rules = self._put.pop(event.id, ())
-        if event.decision == "allow_session" and event.by == "human":
-            self.granted += [rule for rule in rules if rule not in self.granted]
+        if event.by != "human":
+            return
+        if event.decision == "allow_session":
+            self.answers[event.id] = (*self.answers.get(event.id, ()), *rules)
+        elif event.decision == "deny" and not open:
+            self.answers.pop(event.id, None)  # an answer that was given before is taken back
 
     def _take_question(self, event: ev.QuestionAsked) -> None:
         self.questions[event.id] = event.question

@@ -54,6 +54,34 @@ async def test_what_was_allowed_for_the_session_is_not_asked_again_and_nothing_e
     assert names_in(workspace) == ["one"]
 
 
+async def test_what_was_allowed_for_the_session_is_listed_and_taken_back_for_good(workspace: Path) -> None:
+    script = [*(tool("bash", command=command) for command in ("touch one", "touch two")), "Done."]
+    script += [tool("bash", command="touch one"), "Again."]
+    async with StrictServer(script) as server:
+        window = await Window.chat(server, "--sandbox", "host", cwd=workspace)
+        await window.send("Touch them")
+        for name in ("one", "two"):
+            await _asked(window, f"  │ allow run touch {name}")
+            await window.send("s")
+        await window.shows("Done.")
+        await window.send("/allowed")
+        await window.shows("  1. allow run touch one\n  2. allow run touch two\n")
+        await window.send("/allowed forget 3")
+        await window.shows("✗ There is no number 3")
+        await window.send("/allowed forget 1")
+        await window.shows("Taken back: allow run touch one\n")
+        await window.send("Go on")
+        await window.until(lambda: window.text.count("wants to run") == 3)
+        await window.until(lambda: window.prompt == "?", "the answer's prompt")
+        await window.send("n")
+        await window.shows("Again.")
+        assert await window.leave() == 0
+        window = await Window.chat(server, "--sandbox", "host", "--continue", cwd=workspace)
+        await window.send("/allowed")
+        await window.shows("  1. allow run touch two\n")
+        assert await window.leave() == 0
+
+
 async def test_a_question_is_whole_on_a_narrow_terminal(workspace: Path) -> None:
     async with StrictServer([tool("bash", command="touch one"), "Fine."]) as server:
         window = await Window.chat(server, "--sandbox", "host", cwd=workspace, columns=30)

@@ -41,6 +41,18 @@ async def test_what_is_typed_meanwhile_is_read_at_the_next_step(workspace: Path)
     assert server.refused == []
 
 
+async def test_a_command_that_fails_meanwhile_says_so_and_the_work_goes_on(workspace: Path) -> None:
+    async with StrictServer([tool("bash", command=gated(workspace)), "Done."]) as server:
+        window = await Window.chat(server, cwd=workspace)
+        await window.send("Begin")
+        await window.shows("bash: begun")
+        await window.send("/allowed forget 3")
+        await window.shows("✗ There is no number 3")
+        (workspace / "go").touch()
+        await window.shows("finished")
+        assert await window.leave() == 0
+
+
 @pytest.mark.parametrize("key", ["\x1b", "\x03"])
 async def test_esc_and_ctrl_c_end_the_run_and_keep_the_session(workspace: Path, key: str) -> None:
     async with StrictServer([tool("bash", command="echo begun; sleep 1000"), "Here again."]) as server:

@@ -94,7 +94,7 @@ class Chat:
         return True
 
     def _do_aside(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
+        task = asyncio.ensure_future(talk.aside(self.screen, work))
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
 

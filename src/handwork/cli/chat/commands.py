@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any, Protocol
 
 from handwork.cli.chat import reports
+from handwork.cli.chat.allowed import show_or_forget
 from handwork.cli.chat.conversation import Conversation
 from handwork.cli.lines import Screen
 from handwork.errors import ConfigError
@@ -105,6 +106,10 @@ async def _plan(room: Room, _: str) -> None:
     reports.plan(room.screen, room.conversation.plan)
 
 
+async def _allowed(room: Room, wanted: str) -> None:
+    await show_or_forget(room.screen, room.conversation.session, wanted)
+
+
 async def _undo(room: Room, _: str) -> None:
     reports.undone(room.screen, await room.conversation.undo())
 
@@ -129,6 +134,7 @@ COMMANDS: Mapping[str, Command] = {
     "context": Command("/context", "what fills the model's window", _context, anytime=True),
     "tools": Command("/tools", "what the agent can do", _tools, anytime=True),
     "plan": Command("/plan", "the agent's plan", _plan, anytime=True),
+    "allowed": Command("/allowed", "what you allowed for this session; forget N takes it back", _allowed, anytime=True),
     "undo": Command("/undo", "take back the last step's changes of files", _undo),
     "compact": Command("/compact", "make room: a summary takes the conversation's place", _compact, stoppable=True),
     "image": Command("/image PATH", "put a picture into the next message", _image),

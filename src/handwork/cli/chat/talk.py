@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from handwork.cli import outcome
 from handwork.cli.clean import clean_for_terminal, fold, fold_end
 from handwork.cli.lines import Screen
+from handwork.errors import HandworkError
 from handwork.schema import Message, Role, RunResult, Status
 
 _SENT, _EARLIER = 40, 12
@@ -36,6 +37,14 @@ def failed(screen: Screen, error: BaseException) -> None:
     screen.line(f"✗ {what}", "red")
     for line in rest:
         screen.line(f"  {line}")
+
+
+async def aside(screen: Screen, work: Awaitable[None]) -> None:
+    """Do something beside a run, for which nobody waits: what goes wrong is shown."""
+    try:
+        await work
+    except HandworkError as error:
+        failed(screen, error)
 
 
 def ended(screen: Screen, result: RunResult, steps: int, seconds: float, model: str) -> None:
