@@ -18,10 +18,10 @@ def filled(prompt: str | None, workspace: Path) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def system_of(prompt: str | None, project: str, workspace: Path) -> str | None:
-    """The system prompt: the role's own, then the project's words, in which nothing is filled in. The same object at each step, so
-    that nobody compares, counts or encodes it again."""
-    return "\n\n".join(part for part in (filled(prompt, workspace), project) if part) or None
+def system_of(prompt: str | None, beside: str, workspace: Path) -> str | None:
+    """The system prompt: the role's own, then what is said of the place and by the project, in which nothing is filled in. The same
+    object at each step, so that nobody compares, counts or encodes it again."""
+    return "\n\n".join(part for part in (filled(prompt, workspace), beside) if part) or None
 
 
 def tail_of(next_step_prompt: str | None, nudge: str | None) -> Tail | None:

@@ -22,6 +22,7 @@ from handwork.agent.run import Run
 from handwork.agent.schedule import run_in_order
 from handwork.agent.settling import settle
 from handwork.agent.stuck import PATIENCE, StepTrace, signature
+from handwork.agent.surroundings import network_words
 from handwork.agent.turn import ENDED, Turn
 from handwork.errors import HandworkError, TokenLimitExceeded
 from handwork.llm.base import Model
@@ -83,6 +84,8 @@ class ToolCallAgent(ReActAgent):
         self._turn: Turn | None = None
         self._direct: Run | None = None
         self._project, self._restoring = Project(), Restoring()
+        self._beside = ""
+        """What the system prompt says beside the role's own words."""
         super().__init__(**fields)
         self.available_tools = as_collection(self.available_tools)
         self.tool_choices = _tool_choice(self.tool_choices)
@@ -118,7 +121,7 @@ class ToolCallAgent(ReActAgent):
     def _request(self, workspace: Path, nudge: str | None = None, deadline: float | None = None) -> Request:
         return Request(
             messages=self.memory.messages,
-            system=system_of(self.system_prompt, self._project.text, workspace),
+            system=system_of(self.system_prompt, self._beside, workspace),
             tools=self.available_tools.to_params(),
             tail=tail_of(filled(self.next_step_prompt, workspace), nudge),
             tool_choice=self.tool_choices,
@@ -306,8 +309,11 @@ class ToolCallAgent(ReActAgent):
     def _meet(self, session: Session) -> None:
         super()._meet(session)
         self._project.read(session, wanted=self.project_instructions)
+        place = ""
         if any(tool.sandboxed for tool in self.available_tools):
             _ = session.sandbox  # what is wrong with it or the workspace is told before the first request
+            place = network_words(session.settings.sandbox)
+        self._beside = "\n\n".join(filter(None, (place, self._project.text)))
         self._restoring.catch_up(self.available_tools, session)
 
     def _finish(self, run: Run, result: RunResult) -> None:
