@@ -33,6 +33,7 @@ class Rule:
     pattern: as it was written, without what does not count.
     words: of a `run` rule: the words of the command, as the program gets them.
     open: of a `run` rule: whether any further words may follow (`*` at the end).
+    ours: whether it keeps Handwork's own files and no user wrote it.
     """
 
     verdict: Verdict
@@ -40,6 +41,7 @@ class Rule:
     pattern: str
     words: tuple[str, ...] = ()
     open: bool = False
+    ours: bool = False
 
     def __str__(self) -> str:
         return f"{self.verdict.value} {self.kind} {self.pattern}"

@@ -74,8 +74,7 @@ class Judge:
                 found = Finding(rule.verdict, _because(rule, deed), "rule", rule=rule)
                 return strictest([asked, found]) if asked else found
             if match is Match.MAYBE and rule.verdict is not Verdict.ALLOW and asked is None:
-                why = f"the rule {_quoted(rule)} may apply, as it would {deed.shown()}"
-                asked = Finding(Verdict.ASK, why, "rule", rule=rule)
+                asked = Finding(Verdict.ASK, _perhaps(rule, deed), "rule", rule=rule)
         return asked
 
     def _match(self, rule: Rule, deed: Deed) -> Match:
@@ -137,7 +136,15 @@ def _is_harmless(deed: Deed) -> bool:
     return (isinstance(deed, Path) and deed.kind == "read") or (isinstance(deed, Other) and deed.harmless)
 
 
+def _perhaps(rule: Rule, deed: Deed) -> str:
+    if rule.ours:
+        return f"no sandbox keeps it from Handwork's own files, and it would {deed.shown()}"
+    return f"the rule {_quoted(rule)} may apply, as it would {deed.shown()}"
+
+
 def _because(rule: Rule, deed: Deed) -> str:
+    if rule.ours:
+        return f"no program is to change Handwork's own files: it would {deed.shown()}"
     if rule.verdict is Verdict.ALLOW:
         return f"the rule {_quoted(rule)} allows it"
     verb = "forbids this" if rule.verdict is Verdict.DENY else "wants to be asked"

@@ -174,4 +174,4 @@ def _kept(settings: Settings) -> Iterator[Rule]:
     for folder in (settings.home.config, settings.home.data):
         path = os.path.realpath(folder)
         if path.isprintable() and not set(path) & set("*?"):
-            yield parse_rule(f"deny write {path}")
+            yield replace(parse_rule(f"deny write {path}"), ours=True)
