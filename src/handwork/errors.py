@@ -29,6 +29,7 @@ HandworkError
 ├── BudgetExceeded              the budget (USD or tokens) of the session tree is spent
 ├── RunFailed                   RunResult.raise_for_status(): the run ended without finishing
 ├── SandboxError                the place where tools run failed
+│   ├── SandboxLacks            it has not what was wanted of it (a terminal)
 │   └── SandboxUnavailable      it cannot be started on this machine
 │       └── SandboxMissing      because its program is not installed
 ├── GitFailed                   git, as we run it ourselves, could not do something
@@ -212,6 +213,10 @@ class RunFailed(HandworkError):
 
 class SandboxError(HandworkError):
     """The sandbox failed while it ran."""
+
+
+class SandboxLacks(SandboxError):
+    """This kind of sandbox has not what was wanted of it; nothing has failed."""
 
 
 class SandboxUnavailable(SandboxError):

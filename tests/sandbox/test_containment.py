@@ -164,3 +164,35 @@ async def test_the_network_is_there_when_it_is_wanted(target: Target) -> None:
         assert not await target.gets_through(sandbox, "a unix socket of the host")
     finally:
         await sandbox.close()
+
+
+async def test_with_the_whole_network_programs_know_the_users_proxy_but_no_password(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
+    monkeypatch.setenv("http_proxy", "http://me:sesame@proxy.test:3128")
+    monkeypatch.setenv("NO_PROXY", "local.test")
+    notices: list[str] = []
+    for network in (True, False):
+        sandbox = BwrapSandbox(
+            target.workspace, target.artifacts, lambda level, text: notices.append(text), network=network
+        )
+        try:
+            lines = (await sandbox.exec(["env"])).output.decode().splitlines()
+        finally:
+            await sandbox.close()
+        seen = sorted(line for line in lines if "proxy" in line.lower())
+        assert (
+            seen
+            == [
+                "HTTPS_PROXY=http://proxy.test:3128",
+                "NO_PROXY=local.test",
+                "https_proxy=http://proxy.test:3128",
+                "no_proxy=local.test",
+            ]
+            * network
+        )
+    assert [text.startswith("HTTP_PROXY names a user or password") for text in notices] == [True]

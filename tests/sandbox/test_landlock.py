@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.errors import SandboxLacks, SandboxUnavailable, ToolError
 from handwork.sandbox.inside import landlock
 from handwork.sandbox.landlock import LandlockSandbox, weaker
 from handwork.tool.kernel import Kernel
+from handwork.tool.shell import Shell
 
 from .attacks import ATTACKS, SECRET, Target
 from .test_guard import Ground
@@ -93,8 +94,20 @@ async def test_ordinary_work_goes_on_in_the_workspace_and_in_a_home_of_its_own(c
     )
     result = await confined.exec(["bash", "-c", script])
     assert (result.exit_code, result.output, result.stderr) == (0, b"x\ny\ny\npipe\n42\n", b"")
-    with pytest.raises(SandboxError, match="no terminals"):
+    with pytest.raises(SandboxLacks, match="no terminals"):
         await confined.spawn(["cat"], pty=True)
+
+
+@needs_landlock
+async def test_that_there_are_no_terminals_is_an_answer_and_no_breakdown(confined: LandlockSandbox) -> None:
+    shell = Shell(confined)
+    try:
+        with pytest.raises(
+            ToolError, match="^Nothing was run. The landlock sandbox has no terminals – run the command without"
+        ):
+            await shell.open_terminal("cat")
+    finally:
+        await shell.close()
 
 
 @needs_landlock

@@ -1,4 +1,4 @@
-"""The proxy that the user's own environment names for an address."""
+"""The proxies that the user's own environment names: the one for an address, and what programs inside may know of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from handwork.errors import ConfigError
+
+_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
@@ -41,6 +43,19 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
             f"The proxy for {host} is no address", hint=f"expected http://host:port in {parts.scheme.upper()}_PROXY"
         )
     return proxy
+
+
+def handed_on(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """What programs that have the whole network need to know of the user's proxies, in both spellings; and the names of the
+    variables that hold a user's name or password, which stay here."""
+    given, kept = dict[str, str](), list[str]()
+    for name in _VARIABLES:
+        value = (environ.get(name) or environ.get(name.upper()) or "").strip()
+        if "@" in value and name != "no_proxy":
+            kept.append(name.upper())
+        elif value:
+            given |= {name: value, name.upper(): value}
+    return given, kept
 
 
 def _bypassed(host: str, port: int | None, no_proxy: str) -> bool:

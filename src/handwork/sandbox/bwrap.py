@@ -147,7 +147,7 @@ class BwrapSandbox(GuardedSandbox):
         return helps
 
     def _environment(self) -> Mapping[str, str]:
-        return base_environment(root.HOME, "/tmp")
+        return {**base_environment(root.HOME, "/tmp"), **self._proxies(self._network)}
 
     def _explain(self, errors: str) -> SandboxError:
         return unavailable.not_started(errors)

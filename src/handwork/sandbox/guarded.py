@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from handwork.config.user_proxy import handed_on
 from handwork.errors import ConfigError
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.closed import Rules
@@ -121,6 +122,17 @@ class GuardedSandbox(SupervisedSandbox):
                 f"the {self.name} sandbox cannot hide {'more places' if self.holds else 'what lies in the workspace'} "
                 "from programs.",
             )
+
+    def _proxies(self, network: bool) -> Mapping[str, str]:
+        """The user's own proxies for programs that have the whole network: without them there is none behind a company's."""
+        given, kept = handed_on(os.environ) if network else ({}, [])
+        if kept:
+            self._warn(
+                "proxy",
+                f"{', '.join(kept)} names a user or password and is not handed to programs in the sandbox: with a list of hosts "
+                "(--allow-net) they get through that proxy without knowing it.",
+            )
+        return given
 
     def _warn(self, topic: str, text: str, level: str = "warning") -> None:
         if topic not in self._warned:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from handwork.errors import SandboxError, SandboxUnavailable
+from handwork.errors import SandboxError, SandboxLacks, SandboxUnavailable
 from handwork.sandbox import git_identity, root, unavailable
 from handwork.sandbox.base import Process
 from handwork.sandbox.closed import Rules
@@ -104,7 +104,7 @@ class LandlockSandbox(GuardedSandbox):
         pty: bool = False,
     ) -> Process:
         if pty:  # those of the user lie in the same folder as new ones
-            raise SandboxError("The landlock sandbox has no terminals", hint="run it without one (pty)")
+            raise SandboxLacks("The landlock sandbox has no terminals", hint="run the command without one (pty)")
         return await super().spawn(argv, cwd=cwd, env=env, stdin=stdin)
 
     def _check(self) -> None:
@@ -126,7 +126,8 @@ class LandlockSandbox(GuardedSandbox):
 
     def _environment(self) -> Mapping[str, str]:
         # What is there and cannot be read stops git, where what is not there does not.
-        return base_environment(f"{self._scratch}/home", f"{self._scratch}/tmp") | {"GIT_CONFIG_NOSYSTEM": "1"}
+        own = base_environment(f"{self._scratch}/home", f"{self._scratch}/tmp")
+        return {**own, **self._proxies(self._network), "GIT_CONFIG_NOSYSTEM": "1"}
 
     def _explain(self, errors: str) -> SandboxError:
         said = errors.strip().splitlines()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from handwork.errors import SandboxError, ToolError
+from handwork.errors import SandboxError, SandboxLacks, ToolError
 from handwork.sandbox.base import Sandbox
 from handwork.tool.jobs import Jobs
 from handwork.tool.shell_job import ShellJob
@@ -39,7 +39,10 @@ class ShellJobs(Jobs):
         listed = await bash.ask("/usr/bin/env -0", _ASK_SECONDS)
         environment = _environment(b"".join(listed.ends())) if listed and not listed.omitted else {}
         folder = bash.folder or None
-        job = await TerminalJob.start(self.next_terminal(), command, self._sandbox, folder, environment)
+        try:
+            job = await TerminalJob.start(self.next_terminal(), command, self._sandbox, folder, environment)
+        except SandboxLacks as error:
+            raise ToolError(f"Nothing was run. {error}.") from error
         self.add(job)
         return job
 

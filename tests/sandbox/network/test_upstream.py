@@ -114,6 +114,9 @@ async def test_one_that_cannot_be_used_is_said_so(net: Net, address: str, why: b
     assert said.startswith(b"HTTP/1.1 502 ")
     assert why in said
     assert b"sesame" not in said
+    (told,) = net.refused()  # of an answer to CONNECT curl shows the number alone
+    assert told.startswith(f"The sandbox's network: {why.decode()}")
+    assert net.refused() == []
 
 
 async def test_one_that_is_spoken_to_by_tls(net: Net, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ class Gate:
     def __init__(self, allow_host: AllowHost, notify: Notify, patience: float = PATIENCE) -> None:
         self._allow_host, self._notify, self._patience = allow_host, notify, patience
         self._refused: dict[str, str] = {}
+        self._failed: dict[str, str] = {}
         self._noticed: set[str] = set()
 
     async def check(self, host: str, port: int, name: str = "") -> None:
@@ -48,7 +49,16 @@ class Gate:
                 self._notify("warning", f"The sandbox may not reach {where}: {why}")
         return Refusal(403, f"{where} may not be reached: {why}")
 
+    def failed(self, where: str, why: str) -> None:
+        """A place that may be reached was not: of an answer to CONNECT most programs show a number."""
+        if len(self._failed) < _MANY:
+            self._failed[where] = why
+
     def take(self) -> list[str]:
-        """Sentences for the model about what was refused since the last time."""
+        """Sentences for the model about what was refused, and what failed, since the last time."""
         refused, self._refused = self._refused, {}
-        return [f"The sandbox's network refused {where}: {why}" for where, why in refused.items()]
+        failed, self._failed = self._failed, {}
+        return [
+            *(f"The sandbox's network refused {where}: {why}" for where, why in refused.items()),
+            *(f"The sandbox's network: {why}" for why in dict.fromkeys(failed.values())),
+        ]

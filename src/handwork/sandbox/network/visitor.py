@@ -17,6 +17,7 @@ from handwork.sandbox.network.way import Ways
 T = TypeVar("T")
 _HEAD_LIMIT = 120.0
 """Seconds until a request is there, and between two."""
+_NOT_REACHED = (502, 504)
 _LEFTOVERS, _LINGER = 1 << 20, 2.0
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
@@ -82,7 +83,12 @@ class Visitor:
                 return None
 
     async def _tunnel(self, request: Request) -> None:
-        server = await self._ways.tunnel(request.host, request.port)
+        try:
+            server = await self._ways.tunnel(request.host, request.port)
+        except Refusal as refusal:
+            if refusal.status in _NOT_REACHED:
+                self._gate.failed(request.place, refusal.why)
+            raise
         try:
             await self._client.send(_ESTABLISHED)
             await relay(self._client, server, request.host, request.port, self._gate)
