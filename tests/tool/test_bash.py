@@ -307,6 +307,14 @@ async def test_a_call_that_never_began_makes_no_resumed_session(host: Place, ans
     assert first.system is None
 
 
+async def test_a_look_at_the_jobs_before_the_first_command_makes_no_resumed_session(host: Place) -> None:
+    tool = Bash()
+    await tool.execute(context=host.context(), job="list")
+    history = [Message.tool_message("Observed output", "bash", "c1")]
+    after = await tool.execute(context=host.context(history=history), command="echo a")
+    assert after.system is None
+
+
 async def test_a_new_sandbox_means_a_new_shell_and_says_so(host: Place) -> None:
     await run(host, "x=1")
     shell = host.resources["shell"]

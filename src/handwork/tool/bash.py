@@ -98,14 +98,15 @@ class Bash(Tool):
         sandbox broke."""
         _check(command, restart, pty, job, input, stop)
         shell = context.resource("shell", lambda: Shell(context.sandbox))
+        resumed = not shell.started and has_results_of(self.name, context.history)
+        shell.started = not resumed  # a call that only looks at jobs counts, too
         if job is not None:
             return await _JobCall(context, shell, timeout).run(job, input, stop)
         if restart:
             await shell.restart()
-            shell.started = True
+            resumed, shell.started = False, True
             if command is None:
                 return ToolResult(output="The shell has been restarted.", system=_RESTARTED)
-        resumed = not shell.started and has_results_of(self.name, context.history)
         notes = [_NEW_AFTER_RESUME] if resumed else []
         text = scrub(command or "")
         if pty:
