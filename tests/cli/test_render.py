@@ -12,7 +12,7 @@ from handwork.cli.calls import arguments_of, exactly, observation_of
 from handwork.cli.columns import width
 from handwork.cli.lines import Screen
 from handwork.cli.render import Renderer
-from handwork.schema import ErrorInfo, Function, Limits, Message, Plan, PlanStepStatus, ToolCall
+from handwork.schema import Action, ErrorInfo, Function, Limits, Message, Plan, PlanStepStatus, ToolCall
 
 
 class Live(Screen):
@@ -183,6 +183,18 @@ def test_notices_denials_and_fitting_are_visible(log: Renderer, stream: io.Strin
     assert stream.getvalue().splitlines() == [
         "! first", "  second", "  ✗ denied (human): no", "· context shortened from 2,000 to 1,000 tokens: dropped",
     ]  # fmt: skip
+
+
+def test_the_verdict_about_a_host_names_it_wherever_it_stands(log: Renderer, stream: io.StringIO) -> None:
+    action = (Action(kind="network", resource="x.org:443"),)
+    log(ev.ApprovalRequested(id="n", call=call("n", "network", host="x.org"), action=action, why="it is not listed"))
+    log(ev.ToolCallStarted(call=call("2", "two"), actions=()))
+    log(ev.ApprovalResolved(id="n", decision="allow_session", by="human"))
+    log(ev.ApprovalResolved(id="m", decision="deny", by="human"))
+    assert stream.getvalue().splitlines()[1:] == [
+        "  ✓ allowed x.org:443 for this session (human)",
+        "  ✗ denied (human)",
+    ]
 
 
 def test_nothing_in_any_event_acts_on_the_terminal(live: Renderer, stream: io.StringIO) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from pydantic_core import from_json
 
-from handwork.cli.calls import exactly
+from handwork.cli.calls import about_host, exactly
 from handwork.cli.clean import one_line, show_exactly
 from handwork.cli.columns import wrapped
 from handwork.cli.diff import Row, exact_rows
@@ -38,7 +38,9 @@ async def decide(request: ApprovalRequest, write: Write, read: Read, *, columns:
     """
     view = View(request, columns)
     why = Suspects(request.why).marked(one_line(request.why, _WHY))
-    head = f"? {_sentence(why) if _is_host(request) else f'{one_line(request.call.function.name, 80)} wants to run – {why}'}\n"
+    name = one_line(request.call.function.name, 80)
+    asked = _sentence(why) if about_host(request.call, request.actions) else f"{name} wants to run – {why}"
+    head = f"? {asked}\n"
     write(head, "bold magenta")
     view.show(write, max(rows - wrapped(head, columns).count("\n") - 4, _LEAST))
     while True:
@@ -89,7 +91,7 @@ class View:
     def choices(self) -> str:
         """The question, with the answers that can be given."""
         kept = "[s]ession, [a]lways, " if self._request.rules else ""
-        what = "Let it reach this?" if _is_host(self._request) else "Run it?"
+        what = "Let it reach this?" if about_host(self._request.call, self._request.actions) else "Run it?"
         return f"{what} [y]es once, {kept}[n]o or why not: "
 
     def show(self, write: Write, rows: int) -> None:
@@ -137,11 +139,6 @@ def _very(call: ToolCall) -> str:
         return f"allow call {call_pattern(call.function.name, from_json(call.function.arguments or '{}'))}"
     except ValueError:
         return ""
-
-
-def _is_host(request: ApprovalRequest) -> bool:
-    """Whether it is about a host that a program wants to reach, and no call."""
-    return request.call.function.name == "network" and all(each.kind == "network" for each in request.actions)
 
 
 def _sentence(text: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from pydantic_core import from_json
 
 from handwork.cli.clean import clean_for_terminal, show_exactly
-from handwork.schema import JSON, ToolCall
+from handwork.schema import JSON, Action, ToolCall
 
 _WRAPPED = re.compile(r"Observed output of cmd `[^`\n]*` executed:\n|Cmd `[^`\n]*` completed with no output\Z")
 
@@ -58,6 +58,11 @@ def exactly(call: ToolCall, leave_out: Collection[str] = ()) -> str:
         if isinstance(value, str):
             return show_exactly(value)
     return "\n".join(f"{_named(name)}: {_whole(value)}" for name, value in arguments.items() if name not in leave_out)
+
+
+def about_host(call: ToolCall, actions: Sequence[Action]) -> bool:
+    """Whether a question is about a host that a program wants to reach, and not about a call."""
+    return call.function.name == "network" and bool(actions) and all(each.kind == "network" for each in actions)
 
 
 def observation_of(text: str) -> str:

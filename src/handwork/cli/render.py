@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from handwork import events as ev
-from handwork.cli.calls import arguments_of, observation_of
+from handwork.cli.calls import about_host, arguments_of, observation_of
 from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, fold_end, fold_middle, one_line
 from handwork.cli.columns import width
 from handwork.cli.diff import diff_rows
@@ -42,6 +42,7 @@ class Renderer:
         self._of_reply = False
         self._pending = self._failed = ""
         self._calls: dict[str, str] = {}
+        self._hosts: dict[str, str] = {}
         self._ends: set[str] = set()
         self._shown: set[str] = set()
         self.last_text = ""
@@ -248,14 +249,17 @@ class Renderer:
         self._end_text()
         if self._asks:
             self._shown.add(event.call.id)
+        if about_host(event.call, event.action):
+            self._hosts[event.id] = f" {one_line(event.action[0].resource, 80)}"
 
     def _approval_resolved(self, event: ev.ApprovalResolved) -> None:
         why = f": {one_line(event.reason, 200)}" if event.reason else ""
+        host = self._hosts.pop(event.id, "")  # it is answered beside the calls: the last one drawn may be another
         if event.decision == "deny":
-            self._line(f"  ✗ denied ({event.by}){why}", "yellow")
+            self._line(f"  ✗ denied{host} ({event.by}){why}", "yellow")
         elif event.by != "mode":
             kept = {"allow_session": " for this session", "allow_always": " always"}.get(event.decision, "")
-            self._line(f"  ✓ allowed{kept} ({event.by}){why}", "dim")
+            self._line(f"  ✓ allowed{host}{kept} ({event.by}){why}", "dim")
 
     def _question_asked(self, event: ev.QuestionAsked) -> None:
         self._end_text()
