@@ -159,9 +159,10 @@ async def test_unusable_arguments_about_jobs_are_clear_errors(
 def test_reading_a_job_is_no_execution_and_typing_is_one() -> None:
     tool = Bash()
     assert [action.kind for action in tool.actions({"job": "t1"})] == ["read"]
-    for arguments in ({"job": "t1", "input": "x"}, {"job": "t1", "stop": True}):
-        (action,) = tool.actions(arguments)
-        assert (action.kind, action.command) == ("execute", "")
+    (action,) = tool.actions({"job": "t1", "stop": True})
+    assert (action.kind, action.command) == ("execute", "")
+    typing = tool.actions({"job": "t1", "input": "x"})
+    assert [(action.kind, action.resource) for action in typing] == [("execute", "*"), ("execute", "terminal t1")]
     (action,) = tool.actions({"command": "ls -l"})
     assert (action.kind, action.command) == ("execute", "ls -l")
 
