@@ -24,7 +24,10 @@ from handwork.tool.terminate import Terminate
         ({"backend": "landlock"}, "without a network"),
         ({"backend": "docker"}, "without a network"),
         ({"use_sandbox": True}, "without a network"),
-        ({"allow_net": ("example.org", "*.example.com:8080")}, "these hosts only: example.org, *.example.com:8080. Others"),
+        (
+            {"allow_net": ("example.org", "*.example.com:8080")},
+            "these hosts only: example.org, *.example.com:8080. Others",
+        ),
         ({"allow_net": tuple(f"h{n}.example.com" for n in range(50))}, "h19.example.com, 30 more. Others"),
     ],
 )
