@@ -63,6 +63,7 @@ def test_the_reason_is_short_and_holds_nothing_that_acts_on_a_terminal() -> None
     assert why.isprintable()
     assert len(why) < 400
     assert "and 48 more" in why
+    assert "/tmp/⟨U+001B⟩[2J⟨U+202E⟩gnp.⟨U+000A⟩x" in why  # as the question shows it
 
 
 def test_what_was_allowed_answers_a_question_and_never_changes_a_refusal() -> None:

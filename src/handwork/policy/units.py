@@ -149,7 +149,7 @@ def plain(text: str) -> str:
     """A text as one line in which nothing acts on a terminal or hides: the model chose it, a person reads it."""
     if text in ("", "*"):
         return "anything"
-    shown = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text[:_LONGEST])
+    shown = "".join(sign if sign.isprintable() else f"⟨U+{ord(sign):04X}⟩" for sign in text[:_LONGEST])
     return f"{shown}…" if len(text) > _LONGEST else shown
 
 
