@@ -86,7 +86,7 @@ async def test_on_macos_a_task_without_tools_works_and_the_store_keeps_it(tmp_pa
 async def test_on_macos_a_tool_that_needs_the_sandbox_is_explained(tmp_path: Path) -> None:
     async with StrictServer([tool("bash", command="true"), "done"]) as server:
         ended = await _on("darwin", f"run Task --model openai:any --base-url {server.url}", tmp_path)
-    assert ended.code == 1
+    assert ended.code == 2
     assert "Traceback" not in ended.err
     assert "for Linux only" in ended.err
     assert "virtual machine" in ended.err

@@ -28,5 +28,5 @@ SEEN = (
     "/dev/tcp", "curl and wget", "see processes outside",
     "remove .git/config", "make .envrc", "editor: make .envrc", "link .bashrc", "make hooks after the call",
     "move .git away and make another",
-    "rename out", "end a process outside by its number",
+    "rename out",
 )  # fmt: skip

@@ -181,7 +181,7 @@ def test_a_wrong_setting_is_a_config_error_that_says_what_to_do(settings: dict[s
         ({"SSL_CERT_FILE": __file__}, "holds no certificates"),
         ({"HTTPS_PROXY": "http://[::1"}, "proxy for h is no address"),
         ({"HTTPS_PROXY": "http://p:99999"}, "proxy for h is no address"),
-        ({"ALL_PROXY": "socks5://p:1080"}, "proxy for h is no address"),
+        ({"ALL_PROXY": "socks5://p:1080"}, "proxy for h is one of socks5"),
     ],
 )
 def test_what_the_environment_says_wrongly_of_the_way_is_a_config_error_before_any_request(

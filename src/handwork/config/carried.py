@@ -24,8 +24,15 @@ LARGEST = 1_000_000
 """Bytes of one file."""
 _FILES, _BYTES, _DEEPEST = 1_000, 20_000_000, 8
 """What one folder of agents or skills may hold."""
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _flags(*names: str) -> int:
+    """What open() takes of these here: importing this works on systems that lack some."""
+    return sum(getattr(os, name, 0) for name in names)
+
+
+_FILE = _flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC")
+_FOLDER = _flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 
 
 @dataclass(frozen=True)

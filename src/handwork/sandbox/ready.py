@@ -32,7 +32,9 @@ async def check_backend(settings: SandboxSettings, daytona: DaytonaSettings, env
                 raise unavailable.no_landlock()
         case "bwrap":
             await probe(settings)
-        case "auto":
+        case "auto" if (
+            sys.platform == "linux"
+        ):  # elsewhere there are tasks without tools, and a tool says what it lacks
             weaker = landlock.version() >= ENOUGH and not settings.allow_net
-            if (sys.platform != "linux" or find_bwrap() is None) and not weaker:
+            if find_bwrap() is None and not weaker:
                 raise unavailable.missing()

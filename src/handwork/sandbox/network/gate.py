@@ -23,8 +23,9 @@ class Gate:
         self._failed: dict[str, str] = {}
         self._noticed: set[str] = set()
 
-    async def check(self, host: str, port: int, name: str = "") -> None:
-        """Raises Refusal (403), with the reason, unless the place may be reached; `name` leads to it, an address."""
+    async def check(self, host: str, port: int, name: str = "", *, because: str = "") -> None:
+        """Raises Refusal (403), with the reason, unless the place may be reached; `name` leads to it, an address. `because`
+        says how anybody came to ask for it."""
         try:
             async with asyncio.timeout(self._patience):
                 decision = await self._allow_host(host, port, name)
@@ -32,7 +33,7 @@ class Gate:
             raise self.refusal(host, port, f"nobody has answered within {self._patience:g} s whether it may") from None
         if decision.verdict is not Verdict.ALLOW:
             why = decision.why or "it is not in the allow-list"
-            raise self.refusal(host, port, why)
+            raise self.refusal(host, port, f"{because}: {why}" if because else why)
 
     def refusal(self, host: str, port: int, why: str) -> Refusal:
         """A refusal that is told to people and to the model as well."""

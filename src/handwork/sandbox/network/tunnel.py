@@ -80,5 +80,5 @@ async def _whole_hello(client: Stream, data: bytes, host: str, port: int, gate: 
     except ValueError as error:  # NotHello is one
         raise gate.refusal(host, port, f"what begins like TLS there is none ({error})") from None
     if named != host:
-        await gate.check(named, port, f"a connection to {host} asked for {named} by TLS")
+        await gate.check(named, port, because=f"a connection to {host} asked for {named} by TLS")
     return data
