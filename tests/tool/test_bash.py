@@ -199,14 +199,16 @@ async def test_a_hundred_megabytes_are_bounded_with_head_tail_and_a_note(place: 
 
 
 async def test_a_time_out_kills_the_whole_tree_and_keeps_shell_and_output(place: Place) -> None:
-    await run(place, "x=kept; sleep 301 &")
-    result = await run(place, "echo partial; (setsid sleep 302 & sleep 303 & sleep 304)", timeout=1)
+    seconds = f"{os.getpid()}30"  # by which these are known among those of other workers
+    await run(place, f"x=kept; sleep {seconds}1 &")
+    killed = f"echo partial; (setsid sleep {seconds}2 & sleep {seconds}3 & sleep {seconds}4)"
+    result = await run(place, killed, timeout=1)
     assert "timed out after 1 s" in str(result.error)
     assert "survived" in str(result.error)
     assert result.output.startswith("partial\n")
-    after = await run(place, "echo $x; jobs; grep -lszx '3[0][234]' /proc/[0-9]*/cmdline | wc -l")
+    after = await run(place, f"echo $x; jobs; grep -lszx '{seconds}[234]' /proc/[0-9]*/cmdline | wc -l")
     assert after.output.startswith("kept\n")
-    assert "sleep 301" in after.output
+    assert f"sleep {seconds}1" in after.output
     assert after.output.endswith("\n0\n")
 
 
@@ -215,10 +217,11 @@ async def test_a_time_out_kills_the_whole_tree_and_keeps_shell_and_output(place:
     ["while :; do :; done", "while :; do sleep 0.05; done", "kill -STOP $$", "trap '' TERM INT; while :; do :; done"],
 )
 async def test_a_time_out_of_the_shell_itself_starts_a_new_one_and_says_so(place: Place, command: str) -> None:
-    await run(place, "x=kept; sleep 301 &")
+    seconds = f"{os.getpid()}31"
+    await run(place, f"x=kept; sleep {seconds}1 &")
     result = await run(place, command, timeout=1)
     assert "did not come back" in str(result.error)
-    after = await run(place, "echo x=$x; grep -lszx '3[0]1' /proc/[0-9]*/cmdline | wc -l")
+    after = await run(place, f"echo x=$x; grep -lszx '{seconds}[1]' /proc/[0-9]*/cmdline | wc -l")
     assert after.output.startswith("x=\n1\n")
     assert "new one" in str(after.system)
 
