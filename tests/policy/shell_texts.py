@@ -58,7 +58,7 @@ PIECES = (
     ),
 )
 """What may be thrown into a text to make something else of it."""
-_RUN = r"""command_not_found_handle() { printf '%s\0' "$1" >&9; return 0; }
+_RUN = r"""command_not_found_handle() { printf '%q\0' "$1" >&9; return 0; }
 exec 9>&1 1>/dev/null 2>&1 </dev/null; enable -n kill; f() { :; }; PATH=/nowhere
 """
 _BASH = shutil.which("bash") or "bash"
@@ -66,6 +66,7 @@ _BASH = shutil.which("bash") or "bash"
 
 def run_by_bash(text: str, folder: Path) -> set[str]:
     """The commands of NAMES that bash looks for; none of them is there, so nothing runs."""
+    # Quoted, each name is written in one go: of one with a newline the sides of a pipeline would mix the parts.
     script = "".join((_RUN, "eval '", text.replace("'", "'\\''"), "'\n"))
     try:
         done = subprocess.run([_BASH, "--norc", "-c", script], cwd=folder, capture_output=True, timeout=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,11 +23,20 @@ def why_none() -> str:
     if not image.can_be_made():
         return "an image is made of Debian's own python3, which is not here"
     try:
+        _knock(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock")
         with contextlib.closing(docker.from_env(timeout=5)) as client:
             client.ping()
     except (DockerException, OSError):
         return "no Docker engine runs here (DOCKER_HOST names another place)"
     return ""
+
+
+def _knock(address: str) -> None:
+    """Raises OSError where nobody listens: the SDK leaves a socket open then."""
+    scheme, _, path = address.partition("://")
+    if scheme == "unix":
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(path)
 
 
 @contextlib.contextmanager
