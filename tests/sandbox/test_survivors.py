@@ -169,7 +169,7 @@ async def test_two_hundred_calls_leave_nothing_behind(sandbox: SupervisedSandbox
         len(_supervised(sandbox)),
         len(psutil.Process().children(recursive=True)),
     )
-    assert after == before
+    assert all(now <= then for now, then in zip(after, before, strict=True)), (after, before)
 
 
 async def test_no_descriptor_of_ours_reaches_a_program_however_it_is_started(

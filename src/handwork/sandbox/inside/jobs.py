@@ -241,7 +241,8 @@ def _start_program(order: Order) -> int:
             file_actions=_streams(order),
             setsid=True,
             setsigmask=[],
-            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT],
+            # Whoever started us in the background, or with nohup, had some of them ignored.
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP],
         )
     except (OSError, ValueError) as error:
         raise _Failed(error, b"argv") from error
