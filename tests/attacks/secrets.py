@@ -36,7 +36,7 @@ SECRETS: list[Row] = [
     shell("an agent of keys", "ssh-add -l && echo LEAK; gpg-connect-agent /bye && echo LEAK; ls $SSH_AUTH_SOCK; true", not_kept),
     shell("keys of the kernel", "keyctl show; grep -q . /proc/keys && echo LEAK; true", not_kept),
     shell("credentials of the user",
-        "cat ~/.ssh/* @HOME@/.ssh/* ~/.aws/credentials ~/.netrc ~/.config/gh/hosts.yml /root/.ssh/id_*", not_kept),
+        "cat ~/.ssh/* @HOME@/.ssh/* ~/.aws/credentials ~/.netrc ~/.config/gh/hosts.yml ~root/.ssh/id_*", not_kept),
     shell("the metadata service", "curl -sm 1 http://169.254.169.254/latest/meta-data/ && echo LEAK; true", not_kept),
     shell("the project's own", "cat .env", lambda _world, said: "it was told" if PRIVATE in said else "",
           "what lies in the workspace is the agent's to read, unless a rule of [policy] denies it"),

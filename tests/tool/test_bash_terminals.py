@@ -217,7 +217,7 @@ async def test_vim_without_a_terminal_ends_unless_it_was_given_commands(host: Pl
         ("top", "top: failed tty get\n", 1, True),
         ("sudo x", "sudo: a terminal is required to read the password\n", 1, True),
         ("git push", "fatal: could not read Username: terminal prompts disabled\n", 128, True),
-        ("ssh-keygen", "Enter file in which to save the key (/root/.ssh/id): ", 1, True),
+        ("ssh-keygen", "Enter file in which to save the key (/home/agent/.ssh/id): ", 1, True),
         ("node", "", 0, True),
         (
             "ssh h",
