@@ -32,6 +32,10 @@ HandworkError
 │   ├── SandboxLacks            it has not what was wanted of it (a terminal)
 │   └── SandboxUnavailable      it cannot be started on this machine
 │       └── SandboxMissing      because its program is not installed
+├── MCPServerError              an MCP server (or the way to it) failed
+│   ├── MCPUnavailable          there is no connection: it cannot be started or reached, was lost, or is gone
+│   │   └── MCPLoginNeeded      it wants to know who we are: handwork mcp login NAME
+│   └── MCPRefused              the server answered a request with an error
 ├── GitFailed                   git, as we run it ourselves, could not do something
 └── JournalError                the journal cannot be read or written
     ├── SessionBusy             another process or agent writes to the session now
@@ -225,6 +229,30 @@ class SandboxUnavailable(SandboxError):
 
 class SandboxMissing(SandboxUnavailable):
     """The sandbox's program is not installed; the message names the line that installs it."""
+
+
+class MCPServerError(HandworkError):
+    """An MCP server failed; the message names it."""
+
+
+class MCPUnavailable(MCPServerError):
+    """There is no connection to the server. `lasting`: trying again does not help (its program is not there, its address is none)."""
+
+    def __init__(self, what: str = "", *, hint: str = "", lasting: bool = False) -> None:
+        self.lasting = lasting
+        super().__init__(what, hint=hint)
+
+
+class MCPLoginNeeded(MCPUnavailable):
+    """The server wants its user to log in; the hint names the command."""
+
+
+class MCPRefused(MCPServerError):
+    """The server answered a request with an error; `code` is JSON-RPC's."""
+
+    def __init__(self, what: str = "", *, hint: str = "", code: int = 0) -> None:
+        self.code = code
+        super().__init__(what, hint=hint)
 
 
 class GitFailed(HandworkError):

@@ -48,7 +48,12 @@ HEAVY: Mapping[str, set[str]] = {
     "prompt_toolkit": {"cli"},
     "rich": {"cli"},
     "typer": {"cli"},
+    "anyio": {"mcp", "server"},
+    "httpx2": {"mcp"},
     "mcp": {"mcp", "server"},
+    "mcp_types": {"mcp", "server"},
+    "starlette": {"server"},
+    "uvicorn": {"server"},
 }
 """The folders that may import a heavy or optional dependency, inside functions only. A new one gets its row here."""
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from handwork.config.allow_list import AllowedHost
 from handwork.config.table import SettingsTable
 
 _SPELLINGS = {
@@ -32,9 +33,22 @@ def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+class MCPLoginSettings(SettingsTable):
+    """How Handwork logs in at a server (OAuth), where it cannot find out by itself: a client that was registered by hand."""
+
+    client_id: str = ""
+    client_secret: str = Field(default="", repr=False)
+    scope: str = ""
+    redirect_port: int = Field(default=0, ge=0, le=65535)
+
+
 class MCPServerSettings(SettingsTable):
     """One server. `type`: stdio starts `command` with `args`; sse and http (streamable) ask `url`. Left out, it is what the
-    other keys mean. `timeout` bounds connecting and each call, in seconds. Values of `env` and `headers` may be `env:NAME`."""
+    other keys mean. `timeout` bounds connecting and each call, in seconds. Values of `env` and `headers` may be `env:NAME`.
+
+    A stdio server runs in the session's sandbox, which then has `paths` (folders and files, read-only) and the hosts of
+    `allow_net` as well; `sandbox = false` starts it beside the sandbox, with the user's rights and network. `new_tools` takes
+    tools that the server adds later without a question; those that it changes are always asked about."""
 
     type: Annotated[Literal["stdio", "sse", "http"], BeforeValidator(_type)] = "stdio"
     url: str = ""
@@ -45,6 +59,11 @@ class MCPServerSettings(SettingsTable):
     timeout: float = Field(default=60.0, gt=0)
     cwd: str = ""
     disabled: bool = False
+    sandbox: bool = True
+    paths: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
+    allow_net: Annotated[tuple[AllowedHost, ...], BeforeValidator(_as_tuple)] = ()
+    new_tools: bool = False
+    oauth: MCPLoginSettings = MCPLoginSettings()
 
     @model_validator(mode="before")
     @classmethod
