@@ -246,3 +246,31 @@ async def test_no_descriptor_is_left_by_any_kind_of_use(opener: Opener) -> None:
             await asyncio.wait([task])
         await sandbox.close()
         assert _descriptors() <= before
+
+
+async def test_standard_error_that_is_kept_apart_is_read_though_nobody_asks(sandbox: SupervisedSandbox) -> None:
+    script = "echo out; head -c 3000000 /dev/zero | tr '\\0' e >&2; echo last >&2; echo done; read line; exit 6"
+    process = await sandbox.spawn(_bash(script), stdin=True, apart=True)
+    async with asyncio.timeout(60):
+        assert await _read_line(process) == b"out\n"
+        assert await _read_line(process) == b"done\n"
+        assert process.errors.endswith("eeee" + "last\n")
+        assert len(process.errors) == 65536
+        await process.write(b"\n")
+        assert await process.wait() == 6
+        await process.kill()
+    assert process.errors.endswith("last\n")
+
+
+async def test_standard_error_is_merged_unless_it_is_kept_apart(sandbox: SupervisedSandbox) -> None:
+    process = await sandbox.spawn(_bash("echo out; echo err >&2"))
+    async with asyncio.timeout(60):
+        assert await _read_all(process) == b"out\nerr\n"
+    assert process.errors == ""
+    apart = await sandbox.spawn(_bash("echo out; echo err >&2; exec 2>&-; cat"), stdin=True, apart=True)
+    async with asyncio.timeout(60):
+        assert await _read_line(apart) == b"out\n"
+        await apart.close_stdin()
+        await apart.wait()
+        await apart.kill()
+    assert apart.errors == "err\n"

@@ -120,9 +120,10 @@ class AutoSandbox:
         env: Mapping[str, str] | None = None,
         stdin: bool = False,
         pty: bool = False,
+        apart: bool = False,
     ) -> Process:
         sandbox = await self._started(effect=True)
-        return await sandbox.spawn(argv, cwd=cwd, env=env, stdin=stdin, pty=pty)
+        return await sandbox.spawn(argv, cwd=cwd, env=env, stdin=stdin, pty=pty, apart=apart)
 
     async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         return await (await self._started()).read(path, offset=offset, limit=limit)

@@ -46,7 +46,8 @@ class Entry:
 
 
 class Process(Protocol):
-    """A running program inside the sandbox; its standard output and error come merged, in order, as bytes."""
+    """A running program inside the sandbox; its standard output and error come merged, in order, as bytes, unless it was
+    started with `apart`."""
 
     @property
     def pid(self) -> int:
@@ -56,6 +57,12 @@ class Process(Protocol):
     @property
     def returncode(self) -> int | None:
         """None while it runs; negative for a signal."""
+        ...
+
+    @property
+    def errors(self) -> str:
+        """The end of what it wrote on its standard error, if that is kept apart (64 KB); else ''. It is always read, so that
+        the program never waits for us."""
         ...
 
     async def write(self, data: bytes) -> None:
@@ -154,8 +161,10 @@ class Sandbox(Protocol):
         env: Mapping[str, str] | None = None,
         stdin: bool = False,
         pty: bool = False,
+        apart: bool = False,
     ) -> Process:
-        """Start a program that lives on (a shell, a kernel, a server). `env` is added to the sandbox's own clean environment."""
+        """Start a program that lives on (a shell, a kernel, a server). `env` is added to the sandbox's own clean environment.
+        `apart` keeps its standard error out of its output (not on a terminal)."""
         ...
 
     async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes: ...

@@ -10,11 +10,11 @@ _CHUNK = 1 << 18
 
 
 class Capture:
-    """Keeps at most `limit` bytes: the first and the last half of what was fed; `total` counts all."""
+    """Keeps at most `limit` bytes: the first and the last half of what was fed, or only the last; `total` counts all."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, tail_only: bool = False) -> None:
         self.total = 0
-        self._limit, self._tail_room = limit, limit // 2
+        self._limit, self._tail_room = limit, limit if tail_only else limit // 2
         self._head_room = limit - self._tail_room
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
@@ -53,15 +53,16 @@ class Capture:
 class Drain:
     """Reads one pipe as it fills, so that the program never waits for us, and keeps a bounded part."""
 
-    def __init__(self, limit: int) -> None:
-        self._capture = Capture(limit)
+    def __init__(self, limit: int, *, tail_only: bool = False) -> None:
+        self._capture = Capture(limit, tail_only=tail_only)
+        self._loop = asyncio.get_running_loop()
         self._fd: int | None = None
 
     def open(self) -> int:
         """Start reading; the end to write to is the caller's."""
         self._fd, theirs = os.pipe()
         os.set_blocking(self._fd, False)
-        asyncio.get_running_loop().add_reader(self._fd, self._read)
+        self._loop.add_reader(self._fd, self._read)
         return theirs
 
     def _read(self) -> bool:
@@ -79,14 +80,23 @@ class Drain:
 
     def finish(self) -> tuple[bytes, int]:
         """What is still in the pipe, but no more than a pipe can hold: somebody else may have it open and go on writing."""
-        for _ in range(16):
-            if not self._read():
-                break
+        self._rest()
         self.close()
         return self._capture.finish()
 
+    def tail(self) -> bytes:
+        """The end of what was written until now; it goes on reading."""
+        self._rest()
+        return self._capture.ends()[1]
+
+    def _rest(self) -> None:
+        for _ in range(16):
+            if not self._read():
+                break
+
     def close(self) -> None:
         if self._fd is not None:
-            asyncio.get_running_loop().remove_reader(self._fd)
+            if not self._loop.is_closed():
+                self._loop.remove_reader(self._fd)
             os.close(self._fd)
             self._fd = None

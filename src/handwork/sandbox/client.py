@@ -25,6 +25,9 @@ from handwork.sandbox.process import Program
 from handwork.sandbox.sentences import MOST, few
 from handwork.schema import Notify
 
+_ERRORS_KEPT = 65536
+"""Bytes that are kept of a standard error that stands apart."""
+
 
 class SupervisedSandbox(FileAccess):
     """Starts its supervisor at the first use, and anew after it died. Used from one event loop."""
@@ -234,10 +237,12 @@ class SupervisedSandbox(FileAccess):
         env: Mapping[str, str] | None = None,
         stdin: bool = False,
         pty: bool = False,
+        apart: bool = False,
     ) -> Process:
         connection = await self._running()
         ours: list[int] = []
         fds: list[int] = []
+        errors = Drain(_ERRORS_KEPT, tail_only=True) if apart and not pty else None
         try:
             if stdin and not pty:
                 theirs, mine = os.pipe()
@@ -247,6 +252,8 @@ class SupervisedSandbox(FileAccess):
                 mine, theirs = os.pipe()
                 fds.append(theirs)
                 ours.append(mine)
+            if errors is not None:
+                fds.append(errors.open())
             for fd in ours:
                 os.set_blocking(fd, False)
             program = await process.start(
@@ -254,6 +261,7 @@ class SupervisedSandbox(FileAccess):
                 argv,
                 fds=fds,
                 stdin=stdin and not pty,
+                stderr=errors is not None,
                 pty=pty,
                 cwd=self._path(cwd or ""),
                 env=self._with(env),
@@ -261,7 +269,10 @@ class SupervisedSandbox(FileAccess):
         except BaseException:
             wire.close_all(fds)
             wire.close_all(ours)
+            if errors is not None:
+                errors.close()
             raise
+        program.drain = errors
         if ours:
             program.output = ours[-1]
             program.input = ours[0] if stdin else None

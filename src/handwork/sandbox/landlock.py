@@ -102,10 +102,11 @@ class LandlockSandbox(GuardedSandbox):
         env: Mapping[str, str] | None = None,
         stdin: bool = False,
         pty: bool = False,
+        apart: bool = False,
     ) -> Process:
         if pty:  # those of the user lie in the same folder as new ones
             raise SandboxLacks("The landlock sandbox has no terminals", hint="run the command without one (pty)")
-        return await super().spawn(argv, cwd=cwd, env=env, stdin=stdin)
+        return await super().spawn(argv, cwd=cwd, env=env, stdin=stdin, apart=apart)
 
     def _check(self) -> None:
         if sys.platform != "linux" or not landlock.version():

@@ -10,6 +10,7 @@ from typing import Any
 
 from handwork.errors import SandboxError
 from handwork.sandbox.base import Spent
+from handwork.sandbox.capture import Drain
 from handwork.sandbox.connection import Connection
 from handwork.sandbox.inside import wire
 from handwork.sandbox.limits import said
@@ -37,6 +38,8 @@ class Program:
         self._failure: SandboxError | None = None
         self.output: int | None = None
         self.input: int | None = None
+        self.drain: Drain | None = None
+        """Its standard error, if that is kept apart."""
         self._rest = _DRAIN
         self._reading, self._writing = asyncio.Lock(), asyncio.Lock()
         self._waker: asyncio.Future[None] | None = None
@@ -46,6 +49,10 @@ class Program:
         self._close()
 
     # ---- the protocol
+
+    @property
+    def errors(self) -> str:
+        return self.drain.tail().decode(errors="replace") if self.drain is not None else ""
 
     async def write(self, data: bytes) -> None:
         """Write all to its standard input. Raises BrokenPipeError when the program no longer reads."""
@@ -175,6 +182,7 @@ class Program:
             if not self.started.done():
                 self.started.set_exception(SandboxError("The program was ended while it started"))
             self._connection.forget_job(self._number)
+            self._close_errors()
             self.gone.set()
 
     def _count(self, spent: Any) -> None:
@@ -250,8 +258,14 @@ class Program:
         if not self._loop.is_closed():
             (self._loop.remove_writer if writer else self._loop.remove_reader)(fd)
 
+    def _close_errors(self) -> None:
+        # Whatever is still in the pipe belongs to what it said last.
+        if self.drain is not None:
+            self.drain.finish()
+
     def _close(self) -> None:
         self._close_output()
+        self._close_errors()
         if self.input is not None:
             fd, self.input = self.input, None
             self._forget(fd, writer=True)
