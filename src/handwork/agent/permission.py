@@ -39,7 +39,7 @@ async def denial(run: Run, wanted: Wanted) -> str | None:
     call, session = wanted.call, run.session
     real = await _real_paths(run, wanted)
     decision = _decide(run, wanted, real)
-    if decision.verdict is not Verdict.DENY and wanted.tool.sandboxed and await session.sandbox_promises_less():
+    if decision.verdict is not Verdict.DENY and wanted.tool.sandboxed and await session.place.promises_less():
         await run.gate()  # what became of it is told before anything is asked
         decision = _decide(run, wanted, real)
     put_before = call.id in session.past.unapproved

@@ -312,7 +312,7 @@ class ToolCallAgent(ReActAgent):
         place = ""
         if any(tool.sandboxed for tool in self.available_tools):
             _ = session.sandbox  # what is wrong with it or the workspace is told before the first request
-            place = network_words(session.settings.sandbox)
+            place = network_words(session.place.settings)
         self._beside = "\n\n".join(filter(None, (place, self._project.text)))
         self._restoring.catch_up(self.available_tools, session)
 

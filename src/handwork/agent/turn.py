@@ -158,7 +158,9 @@ class Turn:
 
     async def _resolved(self, tool: Tool, action: Action) -> Action:
         """An action on the real path, so that two names of one file are one resource."""
-        if not tool.sandboxed or action.kind not in ("read", "write") or action.resource == "*":
+        if not tool.sandboxed or action.kind not in ("read", "write"):
+            return action
+        if action.resource == "*" or "://" in action.resource:  # no path: an MCP server's own
             return action
         try:
             return replace(action, resource=await self.run.session.sandbox.resolve(action.resource))
@@ -180,7 +182,7 @@ class Turn:
             begun = True
             result, problem = await self._run_tool(call, known)
             if known.tool.sandboxed:
-                result = _noted(result, await run.session.after_call())
+                result = _noted(result, await run.session.place.after_call())
             seconds = time.monotonic() - began
             outcome = await outcome_of(run.session, call, result, self._limit, problem=problem)
             ending = _finished(call, outcome, seconds)
@@ -209,8 +211,7 @@ class Turn:
         """The tool's result, and in words the exception that it raised."""
         name = call.function.name
         try:
-            context = self._context(call) if known.tool.wants_context else None
-            return await call_tool(known.tool, known.arguments, context), ""
+            return await call_tool(known.tool, known.arguments, self._context(call)), ""
         except _OURS:
             raise
         except ToolError as error:

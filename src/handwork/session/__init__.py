@@ -1,6 +1,7 @@
 """What outlives a run, opened and closed as one."""
 
 from handwork.session.doors import check_doors
-from handwork.session.session import Session, uncancelled
+from handwork.session.session import Session
+from handwork.session.uncancelled import uncancelled
 
 __all__ = ["Session", "check_doors", "uncancelled"]

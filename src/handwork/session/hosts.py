@@ -72,13 +72,17 @@ class Hosts:
     """Decides for one session; `entries` is its allow-list."""
 
     def __init__(self, session: Asks, entries: Sequence[str]) -> None:
-        self._session, self._entries = session, entries
+        self._session, self._entries = session, tuple(entries)
         self._questions: dict[tuple[str, int], _Question] = {}
         self._answers: dict[tuple[str, int], Decision] = {}
         """What was answered for the time of one call."""
         self._asked = 0
         self._open: set[str] = set()
         """Ids of the questions that were told and not yet answered."""
+
+    def add(self, entries: Sequence[str]) -> None:
+        """Put more entries on the allow-list."""
+        self._entries = (*self._entries, *entries)
 
     async def allow(self, host: str, port: int, name: str = "") -> Decision:
         """Whether a place (a name or an address, in its one spelling) may be reached: allow or deny, and why. `name` was asked

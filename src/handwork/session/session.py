@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,14 +12,17 @@ from typing import Any, Self, TypeVar
 from handwork.config import Settings, load_settings
 from handwork.config.folder_name import storable
 from handwork.config.own_keys import Masks
-from handwork.errors import BudgetExceeded, HandworkError, JournalError, SandboxError, SessionBusy, Waiting
+from handwork.errors import HandworkError, JournalError, SessionBusy, Waiting
 from handwork.events import Event, FanOut, Listener, Notice, ToolCallFinished, ToolCallStarted
 from handwork.sandbox.base import Sandbox
-from handwork.sandbox.open import open_sandbox
 from handwork.schema import JSON, Approve, Artifact, Ask, Budget, Image, Mode, Question
 from handwork.session.doors import check_doors
 from handwork.session.grants import Grants
 from handwork.session.hosts import Hosts
+from handwork.session.place import Place
+from handwork.session.saving import save
+from handwork.session.servers import Servers
+from handwork.session.spending import check
 from handwork.store.keep import keep_open
 from handwork.store.past import Past
 from handwork.store.sqlite import Store
@@ -86,8 +88,9 @@ class Session:
         self._masks = Masks((*settings.hidden, *settings.keys.readable()))
         self._hosts = Hosts(self, settings.sandbox.allow_net)
         self._voice: tuple[str, str, str | None] = ("", "", None)
-        self._sandbox: Sandbox | None = None
-        self._proved = settings.sandbox.chosen != "auto"
+        self.place = Place(self, self._hosts)
+        """Where tools work: what the sandbox is opened to."""
+        self._servers: Servers | None = None
         self._notices = [("warning", text) for text in settings.keys.take_notices()]
         self._closing: asyncio.Task[None] | None = None
 
@@ -246,53 +249,29 @@ class Session:
         return self._runs is not None
 
     def withdraw_questions(self) -> None:
-        """A run ends: what programs in the sandbox asked for is not put to the human any more."""
+        """A run ends: what programs in the sandbox and servers asked for is not put to the human any more."""
         self._hosts.withdraw()
+        if self._servers is not None:
+            self._servers.withdraw()
 
     def check_budget(self) -> None:
         """Raise BudgetExceeded if nothing may be spent any more."""
-        usd, tokens, past = self.budget.usd, self.budget.tokens, self.past
-        if usd is not None and (past.cost or 0.0) >= usd:
-            spent = f"The budget of ${usd:g} is spent (${past.cost or 0.0:.4f})"
-            raise BudgetExceeded(spent, option=f"--budget {2 * max(usd, past.cost or 0.0) or 1:g}")
-        if tokens is not None and past.spent.total >= tokens:
-            spent = f"The budget of {tokens:,} tokens is spent ({past.spent.total:,})"
-            raise BudgetExceeded(spent, option=f"--max-total-tokens {2 * max(tokens, past.spent.total) or 100_000}")
+        check(self.budget, self.past)
 
     # ---- what tools reach
 
     @property
     def sandbox(self) -> Sandbox:
         """The session's sandbox; it starts at its first use. Raises ConfigError for a workspace that cannot be one."""
-        if self._sandbox is None:
-            self._sandbox = open_sandbox(
-                self.settings.sandbox,
-                workspace=self.workspace,
-                artifacts=self.artifacts,
-                notify=self.notify,
-                hide=_own_files(self.settings),
-                daytona=self.settings.daytona,
-                environ=self.settings.environ,
-                allow_host=self._hosts.allow,
-                rules=self.grants.closing,
-            )
-        return self._sandbox
+        return self.place.sandbox
 
-    async def sandbox_promises_less(self) -> bool:
-        """Whether the sandbox turns out to be a weaker one at its first start, which this is: before a call is allowed for being
-        contained. One that cannot start at all is met by the call."""
-        if self._proved:
-            return False
-        promised = self.sandbox.contained
-        with suppress(OSError, SandboxError):
-            await self.sandbox.resolve(".")
-        self._proved = True
-        return promised and not self.sandbox.contained
-
-    async def after_call(self) -> Sequence[str]:
-        """A tool that works in the sandbox has ended its call: what the sandbox did to it, in sentences for the model."""
-        self._hosts.call_over()
-        return await self._sandbox.after_call() if self._sandbox is not None else ()
+    @property
+    def servers(self) -> Servers:
+        """The MCP servers of this session; nothing is made before somebody asks for them."""
+        if self._servers is None:
+            self._servers = Servers(self)
+            self.on_close(self._servers.close)
+        return self._servers
 
     @property
     def mode(self) -> Mode:
@@ -314,13 +293,7 @@ class Session:
         self, name: str, data: bytes, *, title: str = "", media_type: str = "application/octet-stream"
     ) -> Artifact:
         """Write a file for people (and, read-only, for the agent) beside the store; the name is made safe and unique."""
-        self.artifacts.mkdir(parents=True, exist_ok=True, mode=0o700)
-        safe = re.sub(r"[^\w.-]+", "_", name).lstrip(".")[:100] or "artifact"
-        path, number = self.artifacts / safe, 1
-        while path.exists():
-            number += 1
-            path = self.artifacts / f"{Path(safe).stem}-{number}{Path(safe).suffix}"
-        path.write_bytes(data)
+        path = save(self.artifacts, name, data)
         return Artifact(path=str(path), title=self.masked(title or name), media_type=media_type)
 
     async def ask(self, question: Question) -> str:
@@ -373,8 +346,7 @@ class Session:
         try:
             while self._closers:
                 await self.close_part(self._closers.pop())
-            if self._sandbox is not None:
-                await self.close_part(self._sandbox.close)
+            await self.close_part(self.place.close)
             await self.close_part(self.gate)
             await self._fan_out.close(_PATIENCE)
         finally:
@@ -398,20 +370,3 @@ class Session:
         detail = str(error) if isinstance(error, HandworkError) else f"{type(error).__name__}: {error}"
         if not isinstance(error, JournalError):
             self.notify("warning", f"Closing a part of the session failed: {detail}")
-
-
-async def uncancelled(work: Coroutine[Any, Any, R]) -> tuple[R, bool]:
-    """Do something to its end although the caller is cancelled meanwhile; returns what came of it, and whether that happened."""
-    task, cancelled = asyncio.ensure_future(work), False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-    return task.result(), cancelled
-
-
-def _own_files(settings: Settings) -> list[Path]:
-    """What nothing in the sandbox may see: the store, wherever it is, and the folders of data and configuration."""
-    store = [settings.store_path.with_name(settings.store_path.name + end) for end in ("", "-wal", "-shm", "-lock")]
-    return [settings.home.data, settings.home.config, *store]

@@ -1,0 +1,233 @@
+"""What of a server's offer may be shown and called: as it was approved, and what changed since only after a person said yes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+from handwork.config import MCPServerSettings, Settings
+from handwork.errors import MCPUnavailable, Waiting
+from handwork.events import ApprovalRequested, ApprovalResolved, Event
+from handwork.mcp.connection import Connection
+from handwork.mcp.offer import Offer, ToolOffer
+from handwork.schema import Action, Approval, ApprovalRequest, Approve, Function, ToolCall
+from handwork.tool.call_clock import CallClock
+
+ABOUT_A_SERVER = "mcp server"
+"""What a question about a server's definitions calls itself; no tool can have this name."""
+_MOST = 3
+"""Questions about one server in one session: one that changes without end is not put to a person without end."""
+_LEFT_OUT = "The MCP server {name} {what} since that was approved: left out until somebody looks at it (handwork mcp approve {name})."
+_TOO_OFTEN = "The MCP server {name} {what} once more; what it changed is left out in this session."
+_NOBODY = "nobody waits for the answer any more"
+
+
+class Asks(Protocol):
+    """What this needs of its session."""
+
+    settings: Settings
+    clock: CallClock
+    door: asyncio.Lock
+    approve_door: Approve | None
+
+    @property
+    def at_work(self) -> bool: ...
+
+    def notify(self, level: str, text: str) -> None: ...
+
+    def tell(self, event: Event) -> None: ...
+
+    def masked(self, value: str) -> str: ...
+
+    async def commit(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Known:
+    """Of one server: the offer that was approved, the definitions that hold by the tools' names, and the digests of those that were
+    refused or that a notice was about."""
+
+    offer: Offer
+    accepted: dict[str, ToolOffer]
+    refused: set[str] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)
+    asked: int = 0
+    for_session: set[str] = field(default_factory=set)
+    """Digests of what was accepted for this session alone."""
+
+    def holds(self, tool: ToolOffer) -> bool:
+        """Whether a tool is described as it was approved."""
+        before = self.accepted.get(tool.name)
+        return before is not None and before.digest == tool.digest
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """Tools that are described otherwise than approved, and new ones; none of them was refused."""
+
+    changed: tuple[ToolOffer, ...]
+    added: tuple[ToolOffer, ...]
+
+    @property
+    def tools(self) -> tuple[ToolOffer, ...]:
+        return (*self.changed, *self.added)
+
+    @property
+    def words(self) -> str:
+        """`changed the tools a, b and has new ones: c`."""
+        parts = [f"changed {_tools(self.changed)}"] if self.changed else []
+        parts += [f"added {_tools(self.added)}"] if self.added else []
+        return " and ".join(parts)
+
+
+class Definitions:
+    """Decides for one session. The records of configured servers lie in the configuration folder; others are known here alone."""
+
+    def __init__(self, session: Asks) -> None:
+        self._session = session
+        self._known: dict[str, _Known] = {}
+        self._one_by_one = asyncio.Lock()
+
+    def recorded(self, name: str, settings: MCPServerSettings) -> Offer | None:
+        """The offer of a configured server as it was approved, so that it need not be started to be known."""
+        return None
+
+    def is_old(self, name: str, settings: MCPServerSettings) -> bool:
+        """Whether a record is so old that its server should be looked at."""
+        return False
+
+    async def approved(self, connection: Connection) -> Offer:
+        """See Servers.approved."""
+        async with self._one_by_one:
+            known = self._known_of(connection)
+            live = connection.offer
+            if live is None:
+                return known.offer
+            changes = self._changes(known, connection, live)
+            if changes.tools:
+                await self._settle(connection, known, changes)
+            known.offer = replace(live, tools=tuple(tool for tool in live.tools if known.holds(tool)))
+            return known.offer
+
+    def holds(self, connection: Connection, name: str) -> bool:
+        """Whether a tool may be called: the server, as far as it was heard, describes it as it was approved."""
+        known, live = self._known.get(_key(connection)), connection.offer
+        if known is None or live is None:
+            return False
+        return any(tool.name == name and known.holds(tool) for tool in live.tools)
+
+    def _known_of(self, connection: Connection) -> _Known:
+        key = _key(connection)
+        if key not in self._known:
+            offer = self.recorded(connection.name, connection.settings) or connection.offer
+            if offer is None:
+                raise MCPUnavailable(
+                    f"The MCP server {connection.name} was never connected: nothing is known of its tools"
+                )
+            self._known[key] = _Known(offer, {tool.name: tool for tool in offer.tools})
+        return self._known[key]
+
+    def _changes(self, known: _Known, connection: Connection, live: Offer) -> _Changes:
+        """What a person has to look at; new tools that need nobody are accepted here."""
+        others = [tool for tool in live.tools if not known.holds(tool)]
+        added = tuple(tool for tool in others if tool.name not in known.accepted)
+        if connection.settings.new_tools or not self._is_configured(connection):
+            known.accepted |= {tool.name: tool for tool in added}
+            added = ()
+        changed = tuple(tool for tool in others if tool.name in known.accepted and not known.holds(tool))
+        return _Changes(_not_in(changed, known.refused), _not_in(added, known.refused))
+
+    def _is_configured(self, connection: Connection) -> bool:
+        """Whether a file names the server: who named it otherwise, a program or an option, takes it as it is."""
+        return self._session.settings.mcp.servers.get(connection.name) == connection.settings
+
+    # ---- with the human
+
+    async def _settle(self, connection: Connection, known: _Known, changes: _Changes) -> None:
+        """Have a person decide about changes, if one is there; what was not allowed is left out."""
+        session = self._session
+        if session.approve_door is not None and not session.at_work:
+            return  # the first step of the next run asks
+        if session.approve_door is None or known.asked >= _MOST:
+            self._leave_out(connection, known, changes, _TOO_OFTEN if known.asked else _LEFT_OUT)
+            return
+        known.asked += 1
+        try:
+            with session.clock.stopped():
+                approval = await self._put(_request(connection, known, changes), session.approve_door)
+        except Waiting:
+            self._leave_out(connection, known, changes, _LEFT_OUT)
+            return
+        if approval.decision == "deny":
+            known.refused |= {tool.digest for tool in changes.tools}
+            return
+        known.accepted |= {tool.name: tool for tool in changes.tools}
+        if approval.decision != "allow_always":
+            known.for_session |= {tool.digest for tool in changes.tools}
+
+    def _leave_out(self, connection: Connection, known: _Known, changes: _Changes, words: str) -> None:
+        """Say it once a definition."""
+        if fresh := _not_in(changes.tools, known.told):
+            known.told |= {tool.digest for tool in fresh}
+            self._session.notify("warning", words.format(name=connection.name, what=changes.words))
+
+    async def _put(self, request: ApprovalRequest, door: Approve) -> Approval:
+        session = self._session
+        async with session.door:
+            session.tell(
+                ApprovalRequested(
+                    id=request.id,
+                    call=request.call,
+                    action=request.actions,
+                    why=request.why,
+                    preview=request.preview,
+                    rules=request.rules,
+                )
+            )
+            approval, by = Approval(decision="deny", reason=_NOBODY), _by("mode")
+            try:
+                await session.commit()
+                approval, by = await door(request), _by("human")
+            finally:
+                session.tell(ApprovalResolved(id=request.id, decision=approval.decision, by=by, reason=approval.reason))
+            await session.commit()
+        return approval
+
+
+def _by(who: Literal["human", "mode"]) -> Literal["human", "mode"]:
+    return who
+
+
+def _key(connection: Connection) -> str:
+    return f"{connection.name}\n{connection.settings.model_dump_json()}"
+
+
+def _not_in(tools: Sequence[ToolOffer], digests: set[str]) -> tuple[ToolOffer, ...]:
+    return tuple(tool for tool in tools if tool.digest not in digests)
+
+
+def _tools(tools: Sequence[ToolOffer]) -> str:
+    return f"the tool{'s' if len(tools) > 1 else ''} {', '.join(tool.name for tool in tools)}"
+
+
+def _request(connection: Connection, known: _Known, changes: _Changes) -> ApprovalRequest:
+    """One question about a server; its id is none that a call can have by accident."""
+    id = f"mcp-{secrets.token_hex(8)}"
+    names = {"changed": [tool.name for tool in changes.changed], "new": [tool.name for tool in changes.added]}
+    arguments = {"server": connection.name, **{what: tools for what, tools in names.items() if tools}}
+    return ApprovalRequest(
+        id=id,
+        call=ToolCall(id=id, function=Function(name=ABOUT_A_SERVER, arguments=json.dumps(arguments))),
+        actions=(Action(kind="read", resource=f"mcp://{connection.name}"),),
+        why=f"the MCP server {connection.name} {changes.words} since that was approved",
+        preview=difference([known.accepted[t.name] for t in changes.changed], changes.tools),
+        rules=(f"the tools of {connection.name} as they are described here",),
+    )
+
+
+def difference(before: Sequence[ToolOffer], after: Sequence[ToolOffer]) -> str:
+    return ""

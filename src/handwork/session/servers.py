@@ -1,0 +1,188 @@
+"""The MCP servers of a session: one connection each, in the session's surroundings, closed with it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from handwork.config import MCPServerSettings, Settings
+from handwork.errors import Waiting
+from handwork.events import Event, QuestionAnswered, QuestionAsked
+from handwork.mcp.connection import Connection
+from handwork.mcp.offer import Offer
+from handwork.mcp.surroundings import Surroundings
+from handwork.sandbox.base import Process, Sandbox
+from handwork.schema import Approve, Ask, Question
+from handwork.session.definitions import Definitions
+from handwork.session.place import Place
+from handwork.tool.call_clock import CallClock
+
+_BESIDE = "The MCP server {name} runs beside the sandbox, with your rights: its entry says sandbox = false."
+_OPENED = "For the MCP server {name} the sandbox can also {what}."
+_TOO_LATE = "The sandbox was opened before the MCP server {name} was named: it cannot {what}."
+_NO_LIST = "The MCP server {name} cannot reach {hosts}: this sandbox cannot open the network for chosen hosts alone."
+_ENDED = "the run has ended before anybody answered"
+
+
+class Holds(Protocol):
+    """What this needs of its session."""
+
+    settings: Settings
+    workspace: Path
+    place: Place
+    clock: CallClock
+    door: asyncio.Lock
+    ask_door: Ask | None
+    approve_door: Approve | None
+
+    @property
+    def sandbox(self) -> Sandbox: ...
+
+    @property
+    def at_work(self) -> bool: ...
+
+    def notify(self, level: str, text: str) -> None: ...
+
+    def tell(self, event: Event) -> None: ...
+
+    def masked(self, value: str) -> str: ...
+
+    async def commit(self) -> None: ...
+
+
+class Servers:
+    """The connections of one session; `definitions` says what of an offer may be shown and called."""
+
+    def __init__(self, session: Holds) -> None:
+        self._session = session
+        self._connections: list[Connection] = []
+        self._declared: dict[str, MCPServerSettings] = {}
+        self._asking: set[asyncio.Task[str]] = set()
+        self.definitions = Definitions(session)
+
+    # ---- before anything starts
+
+    def declare(self, servers: Mapping[str, MCPServerSettings]) -> None:
+        """Name the servers that will be used: the sandbox is opened to their paths and hosts, and what that means is said, once."""
+        for name, settings in servers.items():
+            if self._declared.get(name) != settings:
+                self._declared[name] = settings
+                self._open_place(name, settings)
+
+    def _open_place(self, name: str, settings: MCPServerSettings) -> None:
+        session, place = self._session, self._session.place
+        if settings.type != "stdio":
+            return
+        if not settings.sandbox:
+            session.notify("info", _BESIDE.format(name=name))
+            return
+        hosts = () if place.settings.network else settings.allow_net
+        if hosts and not place.keeps_a_list:
+            session.notify("warning", _NO_LIST.format(name=name, hosts=", ".join(hosts)))
+            hosts = ()
+        if what := _what(settings.paths, hosts):
+            late = place.is_open
+            session.notify("warning" if late else "info", (_TOO_LATE if late else _OPENED).format(name=name, what=what))
+            if not late:
+                place.open_to(settings.paths, hosts)
+
+    # ---- connections
+
+    def connection(self, name: str, settings: MCPServerSettings) -> Connection:
+        """The session's connection to a server; made at the first use, and anew where the last one is closed."""
+        for known in self._connections:
+            if known.name == name and known.settings == settings and known.state != "closed":
+                return known
+        self.declare({name: settings})
+        made = Connection(name, settings, self._surroundings(settings))
+        self._connections.append(made)
+        return made
+
+    async def approved(self, connection: Connection) -> Offer:
+        """What may be shown and called of what a server offers; a person is asked about what it changed, if a run goes on.
+
+        Raises MCPUnavailable where nothing is known of it: it was never connected.
+        """
+        return await self.definitions.approved(connection)
+
+    async def drop(self, connection: Connection) -> None:
+        """Close a connection; the next use of the server makes another."""
+        if connection in self._connections:
+            self._connections.remove(connection)
+        await connection.close()
+
+    def withdraw(self) -> None:
+        """The run ends: what servers asked is not put to the human any more."""
+        for asking in self._asking:
+            asking.cancel()
+
+    async def close(self) -> None:
+        """End all connections together. The first error is raised when all are closed."""
+        self.withdraw()
+        closing, self._connections = self._connections, []
+        ends = await asyncio.gather(*(each.close() for each in closing), return_exceptions=True)
+        for error in ends:
+            if isinstance(error, BaseException):
+                raise error
+
+    # ---- what they get of the session
+
+    def _surroundings(self, settings: MCPServerSettings) -> Surroundings:
+        session = self._session
+        contained = settings.type == "stdio" and settings.sandbox
+        return Surroundings(
+            spawn=self._spawn,
+            workspace=session.sandbox.workspace if contained else str(session.workspace),
+            home=session.settings.home.config / "mcp",
+            notify=session.notify,
+            ask=self._ask if session.ask_door is not None else None,
+            clock=session.clock,
+            environ=session.settings.environ,
+        )
+
+    async def _spawn(self, argv: Sequence[str], *, cwd: str | None, env: Mapping[str, str], contained: bool) -> Process:
+        if contained:
+            return await self._session.sandbox.spawn(argv, cwd=cwd, env=env, stdin=True, apart=True)
+        raise NotImplementedError
+
+    async def _ask(self, text: str) -> str:
+        """Put a server's question to the human, with the limits of calls standing still. Raises Waiting where nobody answers."""
+        session = self._session
+        question = Question(id=f"mcp-{secrets.token_hex(8)}", text=session.masked(text))
+        answer = ""
+        session.tell(QuestionAsked(id=question.id, question=question))
+        try:
+            await session.commit()
+            with session.clock.stopped():
+                answer = session.masked(await self._answer(question))
+        finally:  # one that stayed open would take the next request for its answer
+            session.tell(QuestionAnswered(id=question.id, answer=answer))
+        return answer
+
+    async def _answer(self, question: Question) -> str:
+        session, door = self._session, self._session.ask_door
+        assert door is not None
+
+        async def put() -> str:
+            async with session.door:
+                return await door(question)
+
+        asking = asyncio.create_task(put(), name=f"ask for an MCP server: {question.id}")
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+        try:
+            await asyncio.wait({asking})
+        finally:
+            asking.cancel()
+        with suppress(asyncio.CancelledError):
+            return asking.result()
+        raise Waiting(_ENDED)
+
+
+def _what(paths: Sequence[str], hosts: Sequence[str]) -> str:
+    parts = [f"{verb} {', '.join(them)}" for verb, them in (("read", paths), ("reach", hosts)) if them]
+    return " and ".join(parts)
