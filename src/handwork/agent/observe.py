@@ -40,13 +40,9 @@ async def outcome_of(
     file = f"{name}-{call.id}.txt"
     shown, artifact = await observe(session.masked(visible.text), limit, session, file, kept, frame)
     notes = [seen(str(note)).text for note in (result.system, visible.note_with_advice) if note]
-    images: tuple[Image, ...] = ()
-    try:
-        images = await _images(result)
-        session.keep_images(images)
-    except PictureError as error:
-        notes.append(f"The tool returned an image that cannot be used: {error.message}")
-    for note in notes:
+    images, broken = await _images(result)
+    session.keep_images(images)
+    for note in (*notes, *broken):
         shown = f"{shown}\n({session.masked(scrub(str(note)))[:NOTE_LIMIT]})"
     return Outcome(
         shown,
@@ -65,15 +61,22 @@ async def _seen(text: str) -> Seen:
     return found
 
 
-async def _images(result: ToolResult) -> tuple[Image, ...]:
-    """The picture of a result, as it is sent to models: in a thread, as decoding takes its time, and to its end, as being
-    cancelled meanwhile must not lose the result of a call that is done."""
-    if not result.base64_image:
-        return ()
-    if not isinstance(result.base64_image, str):
-        raise PictureError(f"it is no base64 text but of type {type(result.base64_image).__name__}")
-    image, _ = await uncancelled(run_in_thread(picture_of_base64, result.base64_image))
-    return (image,)
+async def _images(result: ToolResult) -> tuple[tuple[Image, ...], list[str]]:
+    """The pictures of a result, as they are sent to models, and a note on each that cannot be used: in a thread, as decoding takes its
+    time, and to its end, as being cancelled meanwhile must not lose the result of a call that is done."""
+    images: list[Image] = []
+    notes: list[str] = []
+    for given in (result.base64_image, *result.images):
+        if not given:
+            continue
+        try:
+            if not isinstance(given, str):
+                raise PictureError(f"it is no base64 text but of type {type(given).__name__}")
+            image, _ = await uncancelled(run_in_thread(picture_of_base64, given))
+            images.append(image)
+        except PictureError as error:
+            notes.append(f"The tool returned an image that cannot be used: {error.message}")
+    return tuple(images), list(dict.fromkeys(notes))
 
 
 def _plain(details: JSON) -> dict[str, JSON] | None:

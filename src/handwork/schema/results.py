@@ -71,7 +71,8 @@ class Artifact:
 
 @dataclass(slots=True)
 class ToolResult:
-    """What a tool returns (CONTRACT D10). `details` is for the UI and for `Tool.restore`; `system` is a note about the tool itself."""
+    """What a tool returns (CONTRACT D10). `details` is for the UI and for `Tool.restore`; `system` is a note about the tool itself;
+    `images` are further pictures in base64."""
 
     output: Any = None
     error: str | None = None
@@ -79,9 +80,10 @@ class ToolResult:
     system: str | None = None
     details: dict[str, JSON] | None = None
     artifacts: tuple[Artifact, ...] = ()
+    images: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return any((self.output, self.error, self.base64_image, self.system, self.details, self.artifacts))
+        return any((self.output, self.error, self.base64_image, self.system, self.details, self.artifacts, self.images))
 
     def __str__(self) -> str:
         output = "" if self.output is None else str(self.output)
@@ -99,6 +101,7 @@ class ToolResult:
             system=_joined(self.system, other.system),
             details={**(self.details or {}), **(other.details or {})} or None,
             artifacts=self.artifacts + other.artifacts,
+            images=self.images + other.images,
         )
 
     def replace(self, **fields: Any) -> ToolResult:

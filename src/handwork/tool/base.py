@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 
+from handwork.errors import ToolError
 from handwork.sandbox.base import Sandbox
 from handwork.schema import JSON, Action, Artifact, Message, ToolResult
 from handwork.schema.fields import construct
@@ -88,6 +89,14 @@ class Tool(ABC):
     @abstractmethod
     async def execute(self, *args: Any, **kwargs: Any) -> Any:
         """Run the call. Returns a ToolResult, a string or anything JSON; raises ToolError for what the model should read."""
+
+    async def invoke(self, arguments: Mapping[str, JSON], context: ToolContext | None) -> Any:
+        """Run a call with these (validated) arguments: execute gets them by their names, and the context if it wants it."""
+        if not self.wants_context:
+            return await self.execute(**arguments)
+        if context is None:
+            raise ToolError(f"{self.name} needs a ToolContext, as an agent's run gives it")
+        return await self.execute(**arguments, context=context)
 
     async def __call__(self, **kwargs: Any) -> Any:
         return await self.execute(**kwargs)

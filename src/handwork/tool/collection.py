@@ -133,11 +133,7 @@ class ToolCollection:
 
 async def call(tool: Tool, arguments: Mapping[str, JSON], context: ToolContext | None) -> ToolResult:
     """Run a tool with checked arguments; whatever it raises is raised."""
-    if not tool.wants_context:
-        return normalise(await tool.execute(**arguments))
-    if context is None:
-        raise ToolError(f"{tool.name} needs a ToolContext, as an agent's run gives it")
-    return normalise(await tool.execute(**arguments, context=context))
+    return normalise(await tool.invoke(arguments, context))
 
 
 def as_collection(tools: ToolCollection | Iterable[Any]) -> ToolCollection:
