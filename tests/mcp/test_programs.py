@@ -16,9 +16,11 @@ from handwork.mcp.programs import (
     Package,
     find,
     folder_for,
+    installed_argv,
     package_of,
     pinned,
     program_of,
+    program_paths,
     record,
     resolved,
 )
@@ -110,6 +112,15 @@ def test_an_installed_program_takes_the_runners_place_and_its_folder_can_be_seen
     found = resolved("it", server("uvx some --flag").model_copy(update={"paths": ("/data",)}), own)
     assert (found.command, found.args) == ("/x/runs", ("/x/some", "--flag"))
     assert found.paths == ("/data", *laid.paths)
+
+
+def test_what_is_started_and_what_it_needs_to_see_are_known_without_the_rest(own: Home) -> None:
+    laid = lay(own, "uvx some", "1.0", some="/x/some")
+    assert installed_argv("it", ["uvx", "some", "--flag"], own) == ["/x/runs", "/x/some", "--flag"]
+    assert installed_argv("it", ["python", "server.py"], own) == ["python", "server.py"]
+    assert program_paths(server("uvx some"), own) == laid.paths
+    for other in ("python server.py", "uvx other", "uvx --from ./here it"):
+        assert program_paths(server(other), own) == ()
 
 
 def test_an_exact_version_is_that_one_and_none_means_the_last_that_was_installed(own: Home) -> None:

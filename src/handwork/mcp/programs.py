@@ -140,6 +140,22 @@ def resolved(name: str, settings: MCPServerSettings, home: Home) -> MCPServerSet
     return settings.model_copy(update={"command": begin[0], "args": (*begin[1:], *package.arguments), "paths": paths})
 
 
+def installed_argv(name: str, argv: Sequence[str], home: Home) -> list[str]:
+    """How a server's program is started: a runner's own words become those of what is installed. Raises as `resolved`."""
+    found = resolved(name, MCPServerSettings(command=argv[0], args=tuple(argv[1:])), home)
+    return [found.command, *found.args]
+
+
+def program_paths(settings: MCPServerSettings, home: Home) -> tuple[str, ...]:
+    """The folders that the installed program of a server needs to see; none if it needs no installing, or is not installed."""
+    try:
+        package = package_of(settings)
+    except MCPUnavailable:  # which is told when the server is to start
+        return ()
+    found = find(package, home) if package else None
+    return found.paths if found else ()
+
+
 def find(package: Package, home: Home) -> Installed | None:
     """What is installed of a package: the very version if one was asked for, else what was installed last for what was asked."""
     fits = [found for found in installed(home) if _fits(package, found)]

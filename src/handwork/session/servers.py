@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from handwork.errors import Waiting
 from handwork.events import Event, QuestionAnswered, QuestionAsked
 from handwork.mcp.connection import Connection
 from handwork.mcp.offer import Offer
+from handwork.mcp.programs import installed_argv, program_paths
 from handwork.mcp.surroundings import Surroundings
 from handwork.sandbox.base import Process, Sandbox
 from handwork.schema import Approve, Ask, Question
@@ -84,8 +86,10 @@ class Servers:
         if hosts and not place.keeps_a_list:
             session.notify("warning", _NO_LIST.format(name=name, hosts=", ".join(hosts)))
             hosts = ()
-        if what := _what(settings.paths, hosts):
-            late = place.is_open
+        late, own = place.is_open, program_paths(settings, session.settings.home)
+        if own and not late:
+            place.open_to(own, ())
+        if what := _what((*settings.paths, *(own if late else ())), hosts):
             session.notify("warning" if late else "info", (_TOO_LATE if late else _OPENED).format(name=name, what=what))
             if not late:
                 place.open_to(settings.paths, hosts)
@@ -98,7 +102,7 @@ class Servers:
             if known.name == name and known.settings == settings and known.state != "closed":
                 return known
         self.declare({name: settings})
-        made = Connection(name, settings, self._surroundings(settings))
+        made = Connection(name, settings, self._surroundings(name, settings))
         self._connections.append(made)
         return made
 
@@ -131,11 +135,11 @@ class Servers:
 
     # ---- what they get of the session
 
-    def _surroundings(self, settings: MCPServerSettings) -> Surroundings:
+    def _surroundings(self, name: str, settings: MCPServerSettings) -> Surroundings:
         session = self._session
         contained = settings.type == "stdio" and settings.sandbox
         return Surroundings(
-            spawn=self._spawn,
+            spawn=partial(self._spawn, name),
             workspace=session.sandbox.workspace if contained else str(session.workspace),
             home=session.settings.home.config / "mcp",
             notify=session.notify,
@@ -144,7 +148,10 @@ class Servers:
             environ=session.settings.environ,
         )
 
-    async def _spawn(self, argv: Sequence[str], *, cwd: str | None, env: Mapping[str, str], contained: bool) -> Process:
+    async def _spawn(
+        self, name: str, argv: Sequence[str], *, cwd: str | None, env: Mapping[str, str], contained: bool
+    ) -> Process:
+        argv = installed_argv(name, argv, self._session.settings.home)
         if contained:
             return await self._session.sandbox.spawn(argv, cwd=cwd, env=env, stdin=True, apart=True)
         raise NotImplementedError
