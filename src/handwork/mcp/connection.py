@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias, TypeVar
 
 from handwork.config import MCPServerSettings
+from handwork.errors import HandworkError, MCPRefused, MCPServerError, MCPUnavailable
+from handwork.mcp.answers import answer_of, contents_of, messages_of
 from handwork.mcp.content import Answer, Embedded, PromptMessage
+from handwork.mcp.failing import innermost, shown
+from handwork.mcp.live import Live
 from handwork.mcp.offer import Offer, ResourceOffer
+from handwork.mcp.reading import read_resources
+from handwork.mcp.supervise import Sleep, State, Supervised
 from handwork.mcp.surroundings import Surroundings
 from handwork.schema import JSON
 
-State: TypeAlias = Literal["idle", "connecting", "ready", "lost", "gone", "closed"]
-"""idle: nobody needed it yet. lost: it will be tried again. gone: it will not, `failure` says why."""
+__all__ = ["Connection", "Progress", "State"]
+
 Progress: TypeAlias = Callable[[str], Awaitable[None]]
+R = TypeVar("R")
+
+_LONGEST_CALL = 3600.0
+"""Seconds that a call may take that goes on telling its progress."""
+_CLOSED, _TIMED_OUT, _NO_ANSWER = -32000, -32001, -32603
+_LOUD = ("warning", "error", "critical", "alert", "emergency")
+_EVERY = 0.05
+"""Seconds between two words of progress that are passed on; those in between only show that it lives."""
 
 
-class Connection:
+class Connection(Supervised):
     """One server's client.
 
     Made without doing anything; `start` begins to connect in the background, and so does the first use. What is asked while it
     connects waits, at most `settings.timeout` seconds by the session's clock. A connection that is lost is tried again with
     growing pauses; a call that was under way then is never repeated.
 
-    Every request raises MCPUnavailable (no connection, or lost on the way), MCPLoginNeeded, MCPRefused (the server's own error), and
-    a cancelled one is cancelled at the server, too.
+    Every request raises MCPUnavailable (no connection, or lost on the way), MCPLoginNeeded, MCPRefused (the server's own error, or
+    it did not answer in time, code -32001), and a cancelled one is cancelled at the server, too.
     """
 
     def __init__(
@@ -34,48 +49,130 @@ class Connection:
         settings: MCPServerSettings,
         surroundings: Surroundings,
         *,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self.name, self.settings = name, settings
-        self.state: State = "idle"
-        self.failure = ""
-        """Why there is no connection, in words for a person; '' while there is one."""
-        self.offer: Offer | None = None
-        """What it offered when it was last asked; None before."""
-        self.stale = False
-        """It said that its lists changed since."""
-        self.banners = 0
-        """Lines on its standard output that were no messages."""
-        self._surroundings, self._sleep = surroundings, sleep
-
-    def start(self) -> None:
-        """Begin to connect, if nobody has; needs a running loop."""
-        raise NotImplementedError
+        super().__init__(name, settings, surroundings, sleep=sleep)
+        self._under_way: list[_Telling] = []
 
     async def ready(self) -> Offer:
         """Wait until it is connected and its lists are read."""
-        raise NotImplementedError
+        await self._reached()
+        assert self.offer is not None
+        return self.offer
 
     async def refresh(self) -> Offer:
         """Ask for its lists anew."""
-        raise NotImplementedError
+        live = await self._reached()
+        self.stale = False  # before they are read: what changes meanwhile makes it stale again
+        try:
+            self.offer = await self._asked(live, "its lists", live.offer())
+        except BaseException:
+            self.stale = True
+            raise
+        return self.offer
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], *, progress: Progress | None = None) -> Answer:
         """Call a tool; `progress` is told what it says meanwhile."""
-        raise NotImplementedError
+        live = await self._reached()
+        async with self._telling(progress) as telling:
+            sent = live.client.call_tool(tool, dict(arguments), progress_callback=telling.heard)
+            return answer_of(await self._asked(live, f"the call of {tool}", sent, telling))
 
     async def resources(self) -> tuple[ResourceOffer, ...]:
         """Its resources and their templates."""
-        raise NotImplementedError
+        live = await self._reached()
+        return await self._asked(live, "its resources", read_resources(live.client, live.tell))
 
     async def read(self, uri: str) -> tuple[Embedded, ...]:
         """The content of a resource."""
-        raise NotImplementedError
+        live = await self._reached()
+        return contents_of(await self._asked(live, f"the resource {shown(uri)}", live.client.read_resource(uri)))
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> tuple[PromptMessage, ...]:
         """A prompt with its arguments put in."""
-        raise NotImplementedError
+        live = await self._reached()
+        sent = live.client.get_prompt(name, dict(arguments))
+        return messages_of(await self._asked(live, f"the prompt {shown(name)}", sent))
 
-    async def close(self) -> None:
-        """End it in order: no process, task or socket is left. From any task, as often as one likes."""
-        raise NotImplementedError
+    # ---- one request
+
+    async def _asked(self, live: Live, what: str, answer: Awaitable[R], telling: _Telling | None = None) -> R:
+        """The answer to a request, within its time; every failure as an error of ours."""
+        clock, seconds = self._surroundings.clock, self.settings.timeout
+        try:
+            async with clock.limit(_LONGEST_CALL), clock.limit(seconds) as limit:
+                if telling is not None:
+                    telling.lives = lambda: clock.restart(limit, seconds)
+                found = await answer
+        except Exception as error:
+            raise self._failed(live, what, innermost(error)) from error
+        self._answered = True
+        return found
+
+    def _failed(self, live: Live, what: str, error: BaseException) -> MCPServerError:
+        if isinstance(error, MCPServerError):
+            return error
+        if isinstance(error, TimeoutError):
+            said = f"The MCP server {self.name} did not answer within {self.settings.timeout:g} s ({what})"
+            return MCPRefused(
+                said, hint=f'a slow one may have more: "timeout" of {self.name} in mcp.json', code=_TIMED_OUT
+            )
+        code = getattr(error, "code", None)
+        if not isinstance(code, int):
+            why = error.what if isinstance(error, HandworkError) else str(error) or type(error).__name__
+            return MCPRefused(
+                f"What the MCP server {self.name} answered cannot be used: {shown(why, 500)}", code=_NO_ANSWER
+            )
+        if code == _CLOSED and live.over.is_set():
+            return self._lost(live, what)
+        self._answered = True
+        return MCPRefused(shown(str(error), 4000) or f"error {code}", code=code)
+
+    def _lost(self, live: Live, what: str) -> MCPUnavailable:
+        if self._stop.is_set():
+            return MCPUnavailable(f"The connection to the MCP server {self.name} was closed")
+        said = live.failure()
+        return MCPUnavailable(
+            f"{said.what}. Whether it has done what it was asked for ({what}) is not known", hint=said.hint
+        )
+
+    # ---- what it says meanwhile
+
+    @asynccontextmanager
+    async def _telling(self, progress: Progress | None) -> AsyncIterator[_Telling]:
+        telling = _Telling(progress)
+        self._under_way.append(telling)
+        try:
+            yield telling
+        finally:
+            self._under_way.remove(telling)
+
+    async def logged(self, level: str, text: str) -> None:
+        """What it logs while one call is under way belongs to that call."""
+        if level in _LOUD and len(self._under_way) == 1 and self._under_way[0].progress is not None:
+            await self._under_way[0].progress(f"{level}: {text}")
+        else:
+            await super().logged(level, text)
+
+
+class _Telling:
+    """What a server tells while it works on one call."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.lives: Callable[[], None] = lambda: None
+        """Called with each sign of life."""
+        self._last = float("-inf")
+
+    async def heard(self, done: float, total: float | None, message: Any) -> None:
+        self.lives()
+        now = asyncio.get_running_loop().time()
+        if self.progress is None or now - self._last < _EVERY:
+            return
+        self._last = now
+        await self.progress(_words(done, total, message if isinstance(message, str) else ""))
+
+
+def _words(done: float, total: float | None, message: str) -> str:
+    count = f"{done:g}/{total:g}" if total is not None else f"{done:g}"
+    return f"{shown(message, 1000)} ({count})" if message.strip() else count

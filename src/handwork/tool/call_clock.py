@@ -38,6 +38,13 @@ class CallClock:
             finally:
                 del self._left[limit]
 
+    def restart(self, limit: asyncio.Timeout, seconds: float) -> None:
+        """Give a limit that runs its whole time again."""
+        if limit in self._left and not limit.expired():
+            self._left[limit] = seconds
+            if not self._stops:
+                limit.reschedule(asyncio.get_running_loop().time() + seconds)
+
     def _stop(self) -> None:
         now = asyncio.get_running_loop().time()
         for limit in self._left:

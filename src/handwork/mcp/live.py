@@ -1,0 +1,217 @@
+"""One connection while it lives: the SDK's client on one way to the server, with what it asks and tells us answered and heard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias
+
+from handwork.errors import MCPUnavailable
+from handwork.mcp.failing import shown
+from handwork.mcp.mending import mended
+from handwork.mcp.offer import Offer
+from handwork.mcp.reading import read_offer
+from handwork.mcp.surroundings import AskHuman, Surroundings
+from handwork.mcp.transport import Way
+from handwork.schema import JSON
+
+Elicit: TypeAlias = Callable[[str, Any, AskHuman], Awaitable[tuple[str, Mapping[str, JSON] | None]]]
+"""Put what a server wants to know (the SDK's ElicitRequestParams) to a person: what they decided (accept, decline, cancel), and the
+content."""
+_LISTEN_AGAIN = 5
+"""So often a stream of changes that breaks off is opened anew."""
+
+
+class Hears(Protocol):
+    """What a connection does with what its server says unasked."""
+
+    def changed(self) -> None:
+        """Its lists of tools or prompts are others now."""
+
+    async def logged(self, level: str, text: str) -> None:
+        """A line of its log."""
+
+
+class Live:
+    """Entered and left by the one task that owns it; asked by any. `over` is set when nothing more comes from the server."""
+
+    def __init__(
+        self,
+        name: str,
+        way: Way,
+        surroundings: Surroundings,
+        hears: Hears,
+        *,
+        mode: str,
+        elicit: Elicit | None,
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._name, self._way, self._surroundings, self._hears = name, way, surroundings, hears
+        self._mode, self._elicit, self._sleep = mode, elicit, sleep
+        self.over = asyncio.Event()
+        self.shaken = False
+        """Whether both sides have agreed on the protocol."""
+        self._stack = AsyncExitStack()
+        self._listening: asyncio.Task[None] | None = None
+
+    # ---- begin and end
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            streams = await stack.enter_async_context(self._way)
+            self.client: Any = await stack.enter_async_context(self._new_client(streams))
+            self.shaken = True
+            self._stack = stack.pop_all()
+        return self
+
+    def _new_client(self, streams: tuple[Any, Any]) -> Any:
+        from mcp.client.client import Client
+        from mcp_types import Implementation
+
+        asks = self._elicit is not None and self._surroundings.ask is not None
+        return Client(
+            mended(_Given(_Watched(streams[0], self.over), streams[1])),
+            mode=self._mode,
+            cache=None,
+            client_info=Implementation(name="handwork", version=version("handwork")),
+            list_roots_callback=self._roots,
+            logging_callback=self._logged,
+            log_level="info",
+            message_handler=self._told,
+            elicitation_callback=self._elicited if asks else None,
+        )
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait([self._listening])
+        await self._stack.__aexit__(kind, error, trace)
+
+    def failure(self, how: str = "") -> MCPUnavailable:
+        """How it ended, in words; `how` goes on behind its name, if that is known better here."""
+        words = how or "has closed the connection"
+        return self._way.failure(how) or MCPUnavailable(f"The MCP server {self._name} {words}")
+
+    # ---- what is asked of it
+
+    async def offer(self) -> Offer:
+        """All that it offers now."""
+        return await read_offer(self.client, self.tell)
+
+    def tell(self, text: str) -> None:
+        """Tell the person something about this server."""
+        self._surroundings.notify("warning", f"The MCP server {self._name}: {text}")
+
+    # ---- what it asks and tells
+
+    async def _roots(self, context: Any) -> Any:
+        from mcp_types import ListRootsResult
+
+        place = Path(self._surroundings.workspace)
+        return ListRootsResult.model_validate({"roots": [{"uri": place.as_uri(), "name": place.name or str(place)}]})
+
+    async def _elicited(self, context: Any, params: Any) -> Any:
+        from mcp_types import ElicitResult
+
+        assert self._elicit is not None
+        assert self._surroundings.ask is not None
+        with self._surroundings.clock.stopped():
+            action, content = await self._elicit(self._name, params, self._surroundings.ask)
+        return ElicitResult.model_validate({"action": action, "content": content})
+
+    async def _logged(self, params: Any) -> None:
+        text = params.data if isinstance(params.data, str) else str(params.data)
+        await self._hears.logged(str(params.level), shown(text[:4000], 1000))
+
+    async def _told(self, message: Any) -> None:
+        if getattr(message, "method", "") in (
+            "notifications/tools/list_changed",
+            "notifications/prompts/list_changed",
+        ):
+            self._hears.changed()
+
+    def listen(self) -> None:
+        """From the protocol of 2026 on, changes are told only to who asks for them."""
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        offered = self.client.server_capabilities
+        wanted = {
+            "tools_list_changed": bool(offered.tools and offered.tools.list_changed),
+            "prompts_list_changed": bool(offered.prompts and offered.prompts.list_changed),
+        }
+        if self.client.protocol_version in MODERN_PROTOCOL_VERSIONS and any(wanted.values()):
+            self._listening = asyncio.create_task(self._listen(wanted), name=f"mcp {self._name} changes")
+
+    async def _listen(self, wanted: dict[str, bool]) -> None:
+        from mcp.client.subscriptions import SubscriptionLost
+        from mcp.shared.exceptions import MCPError
+
+        for attempt in range(_LISTEN_AGAIN):
+            try:
+                async with self.client.listen(**wanted) as changes:
+                    if attempt:
+                        self._hears.changed()  # what was told in between, nobody heard
+                    async for _change in changes:
+                        self._hears.changed()
+                return
+            except SubscriptionLost:
+                if self.over.is_set():
+                    return
+            except (MCPError, RuntimeError):
+                return
+            await self._sleep(0.5 * 2**attempt)
+
+
+class _Given:
+    """A transport for the SDK whose streams are there already."""
+
+    def __init__(self, reading: Any, writing: Any) -> None:
+        self._streams = reading, writing
+
+    async def __aenter__(self) -> tuple[Any, Any]:
+        return self._streams
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+
+class _Watched:
+    """A stream of what the server says that tells when it ends."""
+
+    def __init__(self, stream: Any, over: asyncio.Event) -> None:
+        self._stream, self._over = stream, over
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._stream, "last_context", None)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._stream.__anext__()
+        except BaseException:
+            self._over.set()
+            raise
+
+    async def receive(self) -> Any:
+        return await self._stream.receive()
+
+    async def aclose(self) -> None:
+        self._over.set()
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> Any:
+        self._over.set()
+        return await self._stream.__aexit__(*exc)

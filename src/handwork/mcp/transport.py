@@ -1,0 +1,37 @@
+"""The way to an MCP server, by what its settings say: which of the transports carries the messages."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Protocol
+
+from handwork.config import MCPServerSettings
+from handwork.errors import MCPUnavailable
+from handwork.mcp.stdio import Stdio
+from handwork.mcp.surroundings import Surroundings
+
+
+class Way(Protocol):
+    """What carries messages: entered in the task that owns the connection, it gives the SDK's two streams of SessionMessage.
+
+    Entering raises MCPUnavailable. Nothing comes any more when the first stream ends; `failure` is why, if that is known: with `how`
+    given ("did not answer within 5 s"), that is the reason, and the rest is what else is known of it. `noise` counts the lines that
+    were no messages. Leaving ends all that it has started, also while its task is cancelled.
+    """
+
+    noise: int
+
+    async def __aenter__(self) -> tuple[Any, Any]: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None: ...
+
+    def failure(self, how: str = "") -> MCPUnavailable | None: ...
+
+
+def transport(name: str, settings: MCPServerSettings, surroundings: Surroundings) -> Way:
+    """The way to a server; nothing is started before it is entered."""
+    if settings.type == "stdio":
+        return Stdio(name, settings, surroundings)
+    raise MCPUnavailable(f"The MCP server {name}: {settings.type} is not built yet", lasting=True)
