@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from handwork.config import load_configuration, load_settings
 from tests.config.places import Places
 
 SERVERS = """{
@@ -61,7 +62,7 @@ def test_it_stands_beside_the_file_that_was_taken(places: Places) -> None:
         ({"type": "streamableHttp", "url": "u"}, "http"),
         ({"type": "HTTP", "url": "u", "headers": {"Authorization": "Bearer env:KEY"}}, "http"),
         (
-            {"type": "stdio", "command": "x", "url": "u", "autoApprove": [], "description": "d", "disabled": True},
+            {"type": "stdio", "command": "x", "url": "u", "autoApprove": ["x"], "description": "d", "disabled": True},
             "stdio",
         ),
     ],
@@ -90,9 +91,13 @@ def test_servers_are_read_as_other_programs_write_them(places: Places, server: d
         ('{"mcpServers": {"a": {"command": "x",\n"timeout": NaN}}}', ("NaN is no number",)),
         ('{"mcpServers": {\n"a": 1}}', ("line 2", "the server 'a' must be an object")),
         ('{\n"mcpServers": []}', ("line 2", "mcpServers must be an object")),
-        ('{\n"servers": {}}', ("line 2", "unknown key servers", "mcpServers")),
+        ('{\n"server": {}}', ("line 2", "unknown key server", "mcpServers")),
+        ('{\n"mcpServers": null}', ("line 2", "mcpServers must be an object")),
+        ('{\n"servers": []}', ("line 2", "servers must be an object")),
+        ('{"mcp": {\n"servers": 1}}', ("line 2", "mcp.servers must be an object")),
         ("[]", ("line 1", "must be an object")),
-        ('{"mcpServers": {\n"a": {"command": "x"},}}', ("line 2", "not valid JSON")),
+        ('{"mcpServers": {\n"a": {"command": "x"},,}}', ("line 2", "not valid JSON")),
+        ('{// why\n"mcpServers": {\n"a": {"command": }}}', ("line 3", "not valid JSON")),
         ('{"mcpServers": {\n"a": {"command": "x"},\n"a": {"command": "y"}}}', ("line 3", "a is set twice", "line 2")),
         ('{"mcpServers":\n' + '{"a":' * 3000 + "1" + "}" * 3001, ("line 2", "more than 64 levels")),
         ('{"mcpServers":\n' + "[" * 100_000, ("line 2", "more than 64 levels")),
@@ -135,6 +140,60 @@ def test_a_server_in_the_configuration_file_gives_way_to_one_of_that_name_in_mcp
     assert (servers["here"].command, servers["here"].cwd, servers["mine"].command) == ("some-server", "", "m")
     assert "mcp.json, line 6" in str(configuration.origins["mcp", "servers", "here", "command"])
     assert ("mcp", "servers", "here", "cwd") not in configuration.origins
+
+
+OWN = '{"mcpServers": {"mine": {"command": "m"}, "both": {"command": "own", "cwd": "/", "oauth": {"scope": "s"}}}}'
+THEIRS = '{"mcpServers": {"both": {"command": "theirs"}, "new": {"command": "n"}}}'
+
+
+@pytest.mark.parametrize("name", ["mcp.json", ".mcp.json", "config/mcp.json"])
+def test_the_users_own_servers_are_there_in_every_workspace_and_those_of_a_trusted_one_over_them(
+    places: Places, name: str
+) -> None:
+    own, theirs = places.write("mcp.json", OWN), places.in_workspace(name, THEIRS)
+    assert places.load().mcp.servers["both"].command == "own"
+    configuration = load_configuration(
+        workspace=places.workspace, environ={"HANDWORK_HOME": str(places.home)}, trusted=True
+    )
+    servers = configuration.settings.mcp.servers
+    assert {server: each.command for server, each in servers.items()} == {"mine": "m", "both": "theirs", "new": "n"}
+    assert servers["both"].cwd == ""
+    assert servers["both"].oauth.scope == ""
+    assert not [path for path in configuration.origins if path[:3] == ("mcp", "servers", "both") and "oauth" in path]
+    assert configuration.files == (own, theirs)
+
+
+def test_a_workspace_with_a_configuration_of_its_own_takes_none_of_the_users_servers_away(places: Places) -> None:
+    places.write("mcp.json", OWN)
+    places.write("config.toml", '[mcp.servers.toml]\ncommand = "t"\n[limits]\nmax_steps = 3\n')
+    places.in_workspace("handwork.toml", '[mcp.servers.both]\ncommand = "theirs"\n')
+    places.in_workspace(".mcp.json", '{"mcpServers": {"new": {"command": "n"}}}')
+    settings = load_settings(workspace=places.workspace, environ={"HANDWORK_HOME": str(places.home)}, trusted=True)
+    servers = {name: server.command for name, server in settings.mcp.servers.items()}
+    assert servers == {"toml": "t", "mine": "m", "both": "theirs", "new": "n"}
+
+
+def test_who_names_a_configuration_gets_its_servers_and_not_the_users_own(places: Places) -> None:
+    places.write("mcp.json", OWN)
+    file = places.in_workspace("ci/some.toml")
+    assert places.load(file).mcp.servers == {}
+    places.in_workspace("ci/mcp.json", THEIRS)
+    assert set(places.load(file).mcp.servers) == {"both", "new"}
+
+
+def test_comments_and_a_comma_after_the_last_value_are_read_over(places: Places) -> None:
+    places.write(
+        "mcp.json",
+        '{\n// one "comment"\n"mcpServers": { /* two,\n} */\n"a": {"command": "x // no comment", "args": ["/*", ",]", ],},\n},\n}',
+    )
+    server = places.load().mcp.servers["a"]
+    assert (server.command, server.args) == ("x // no comment", ("/*", ",]"))
+
+
+@pytest.mark.parametrize("piece", ["/*", "//", '"', '\\"', '"\\', ", ", "/* */", "\n,"])
+def test_no_text_takes_long_to_read_over(places: Places, piece: str) -> None:
+    places.write("mcp.json", "{" + piece * (900_000 // len(piece)))
+    assert "not valid JSON" in places.complaint()
 
 
 def test_a_file_without_servers_is_fine(places: Places) -> None:

@@ -152,7 +152,7 @@ def test_the_users_own_policy_and_limits_hold_below_a_trusted_file_that_says_not
     settings = configuration.settings
     assert (settings.policy.approve, settings.policy.rules) == (Mode.ASK, ("deny run git push",))
     assert (settings.limits.budget, settings.llm_for("").model, settings.llm_for("").max_tokens) == (2.0, "", 9)
-    assert configuration.unread == {own: f"but for its [policy] and [limits]: {theirs} was taken"}
+    assert configuration.unread == {own: f"but for its [policy], [limits] and [mcp]: {theirs} was taken"}
     places.in_workspace("handwork.toml", '[policy]\nrules = ["allow run git *"]')
     trust(places)
     assert loaded(places).settings.policy.rules == ("deny run git push", "allow run git *")

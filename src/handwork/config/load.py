@@ -12,7 +12,9 @@ from handwork.config.files import is_there, toml_layer
 from handwork.config.from_workspace import FromWorkspace, from_workspace
 from handwork.config.layers import KeyPath, Layer, Origin, nearest
 from handwork.config.llm_tables import LLMTables
+from handwork.config.mcp import MCPSettings
 from handwork.config.mcp_file import servers_layer
+from handwork.config.mcp_variables import servers_with_variables
 from handwork.config.settings import Home, LLMSettings, Settings
 from handwork.config.setup_file import FILE as SETUP
 from handwork.config.table import SettingsTable, holds_named, inner_table
@@ -24,8 +26,11 @@ _OPTIONS: Mapping[KeyPath, str] = {("sandbox", "backend"): "--sandbox", ("sandbo
 """Options that are not called like their keys."""
 _USERS_OWN = ("config.toml", "handwork.toml")
 _SERVERS = "mcp.json"
-_LASTING = ("policy", "limits")
-"""Tables of the user's own file that hold below those of a trusted workspace, which so loosens nothing by leaving it out."""
+_LASTING = ("policy", "limits", "mcp")
+"""Tables of the user's own file that hold below those of a trusted workspace, which so neither loosens nor loses anything by
+leaving it out."""
+LASTING = "[policy], [limits] and [mcp]"
+"""The same in words."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ def load_configuration(
     environ = dict(os.environ if environ is None else environ)
     home = Home.from_environ(environ)
     theirs = from_workspace(workspace, home, config, trusted)
-    merged = _Merged(LLMTables(environ))
+    merged = _Merged(LLMTables(environ), str(theirs.used.folder))
     if is_there(setup := home.config / SETUP):
         merged.add(toml_layer(setup, "setup"))
     notices, unread = _add_files(merged, home, config, theirs)
@@ -108,31 +113,44 @@ def own_configurations(home: Home) -> list[Path]:
 def _add_files(
     merged: _Merged, home: Home, config: Path | None, theirs: FromWorkspace
 ) -> tuple[list[str], dict[Path, str]]:
-    """Add the configuration that counts (the one that was named, else the workspace's, else the user's own) and the MCP servers
-    beside it; returns what is to be told, and the files that do not count."""
+    """Add the configuration that counts (the one that was named, else the workspace's over what lasts of the user's own, else the
+    user's own) and the MCP servers; returns what is to be told, and the files that do not count."""
     own = own_configurations(home)
     name = None if config else theirs.config()
     taken = config or (theirs.used.folder / name if name else next(iter(own), None))
     unread = {path: f"{taken} was taken" for path in own if path != taken}
     rules: tuple[str, ...] = ()
+    told = [] if config else _add_own(merged, home, own, whole=name is None)
     if name is not None and own:
-        merged.add_lasting(toml_layer(own[0]))
         rules = tuple(merged.tables.get("policy", {}).get("rules", ()))
-        unread[own[0]] = f"but for its [{'] and ['.join(_LASTING)}]: {taken} was taken"
-    if taken is not None:
+        unread[own[0]] = f"but for its {LASTING}: {taken} was taken"
+    if taken is not None and (config or name):
         merged.add(toml_layer(taken, data=theirs.used.files[name] if name else None))
         merged.own_rules_first(rules)
-    beside = None if name else (taken.parent if taken else home.config) / _SERVERS
+    beside = config.parent / _SERVERS if config else None
     if beside is not None and is_there(beside):
-        servers, data, found = beside, None, None
-    elif found := theirs.servers(name):
-        servers, data = theirs.used.folder / found, theirs.used.files[found]
-    else:
-        return [], unread | theirs.passed_over(name, None)
-    layer, passed = servers_layer(servers, data)
-    merged.add(layer)
-    told = [f"{servers}: without meaning here: {', '.join(passed)}"] if passed else []
+        told += _add_servers(merged, beside)
+        return told, unread | theirs.passed_over(name, None)
+    if found := theirs.servers(name):
+        told += _add_servers(merged, theirs.used.folder / found, theirs.used.files[found])
     return told, unread | theirs.passed_over(name, found)
+
+
+def _add_own(merged: _Merged, home: Home, own: list[Path], whole: bool) -> list[str]:
+    """Add the user's own configuration, or what of it lasts below that of a workspace, and the user's own servers, which are there
+    in every workspace; returns what is to be told."""
+    if own and whole:
+        merged.add(toml_layer(own[0]))
+    elif own:
+        merged.add_lasting(toml_layer(own[0]))
+    file = home.config / _SERVERS
+    return _add_servers(merged, file) if is_there(file) else []
+
+
+def _add_servers(merged: _Merged, file: Path, data: bytes | None = None) -> list[str]:
+    layer, told = servers_layer(file, data)
+    merged.add(layer)
+    return told
 
 
 @dataclass
@@ -140,6 +158,7 @@ class _Merged:
     """What the layers say, each over the ones before it."""
 
     llm: LLMTables
+    workspace: str
     tables: dict[str, Any] = field(default_factory=dict)
     origins: dict[KeyPath, Origin] = field(default_factory=dict)
     layers: list[Layer] = field(default_factory=list)
@@ -187,10 +206,15 @@ class _Merged:
             "table_notices": {name: texts for name, texts in told.items() if name != "default"},
         }
         settings = Settings.model_validate(
-            {name: with_variables(table, environ) for name, table in tables.items()} | more
+            {name: self._with_variables(table, environ) for name, table in tables.items()} | more
         )
         unused = [*container_notice(settings, origins, self.layers), *without_effect(settings, origins)]
         return settings.model_copy(update={"notices": (*unused, *notices, *told.get("default", ()))}), origins
+
+    def _with_variables(self, table: SettingsTable, environ: Mapping[str, str]) -> SettingsTable:
+        if isinstance(table, MCPSettings):
+            return servers_with_variables(table, environ, self.workspace)
+        return with_variables(table, environ)
 
     def _add_llm(self, table: Mapping[str, Any], layer: Layer) -> None:
         fields = LLMSettings.model_fields
@@ -212,7 +236,9 @@ class _Merged:
                 named = below.setdefault(name, {})
                 for each, table in value.items():
                     named[each] = {}
-                    self.origins = {old: origin for old, origin in self.origins.items() if old[:-1] != (*at, each)}
+                    self.origins = {
+                        old: origin for old, origin in self.origins.items() if old[: len(at) + 1] != (*at, each)
+                    }
                     self._put(named[each], table, (*at, each), inner, layer)
             elif inner:
                 self._put(below.setdefault(name, {}), value, at, inner, layer)

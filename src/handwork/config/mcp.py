@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from handwork.config.allow_list import AllowedHost
@@ -48,7 +49,8 @@ class MCPServerSettings(SettingsTable):
 
     A stdio server runs in the session's sandbox, which then has `paths` (folders and files, read-only) and the hosts of
     `allow_net` as well; `sandbox = false` starts it beside the sandbox, with the user's rights and network. `new_tools` takes
-    tools that the server adds later without a question; those that it changes are always asked about."""
+    tools that the server adds later without a question; those that it changes are always asked about. Of its tools, those
+    are taken that `tools` names, but for those of `without_tools`; `*` stands for any letters."""
 
     type: Annotated[Literal["stdio", "sse", "http"], BeforeValidator(_type)] = "stdio"
     url: str = ""
@@ -63,7 +65,11 @@ class MCPServerSettings(SettingsTable):
     paths: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
     allow_net: Annotated[tuple[AllowedHost, ...], BeforeValidator(_as_tuple)] = ()
     new_tools: bool = False
+    tools: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ("*",)
+    without_tools: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
     oauth: MCPLoginSettings = MCPLoginSettings()
+
+    _unset: tuple[str, ...] = PrivateAttr(default=())
 
     @model_validator(mode="before")
     @classmethod
@@ -82,6 +88,29 @@ class MCPServerSettings(SettingsTable):
             kind = {"sse": "SSE", "http": "HTTP"}[self.type]
             raise PydanticCustomError("incomplete", "Server URL is required for {kind} connection", {"kind": kind})
         return self
+
+    @property
+    def unset(self) -> tuple[str, ...]:
+        """The variables that this server needs and that are not set here: it cannot start."""
+        return self._unset
+
+    def takes(self, tool: str) -> bool:
+        """Whether a tool of that name (the server's own) is one of those that the user wants of it."""
+        wanted = any(_fits(tool, pattern) for pattern in self.tools)
+        return wanted and not any(_fits(tool, pattern) for pattern in self.without_tools)
+
+    def with_unset(self, names: tuple[str, ...], values: Mapping[str, Any]) -> MCPServerSettings:
+        """This with other values, of which variables of these names are missing."""
+        if not names and not values:
+            return self
+        found = self.model_copy(update=values)
+        found._unset = names
+        return found
+
+
+def _fits(tool: str, pattern: str) -> bool:
+    """`*` alone is special: other signs stand for themselves."""
+    return fnmatchcase(tool, pattern.replace("[", "[[]").replace("?", "[?]"))
 
 
 class MCPSettings(SettingsTable):

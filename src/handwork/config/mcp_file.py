@@ -1,100 +1,118 @@
-"""mcp.json as a layer: the servers of `mcpServers`, as other programs write them too."""
+"""A file with MCP servers as a layer: our mcp.json, and those of other programs as they write them."""
 
 from __future__ import annotations
 
-import json
-import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handwork.config.files import read_text, too_deep, too_much
+from handwork.config.files import read_text
+from handwork.config.json_text import parse_json
 from handwork.config.key_lines import KeyLines
 from handwork.config.layers import KeyPath, Layer, nearest
+from handwork.config.mcp import MCPServerSettings, MCPSettings
+from handwork.config.mcp_dialects import Entry, in_our_words
 from handwork.errors import ConfigError
 
-_OF_OTHERS = {"alwaysAllow", "autoApprove", "description", "disabledTools", "gallery", "name", "tags"}
-"""Keys that other programs keep in their mcp.json, and that mean nothing here."""
-_HALF = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-)
+_TABLES: tuple[KeyPath, ...] = (("mcpServers",), ("servers",), ("context_servers",), ("mcp", "servers"), ("mcp",))
+"""Where the servers stand: for most programs; in VS Code's mcp.json; for Zed; in VS Code's settings; for OpenCode."""
+_BESIDE = {"$schema", "inputs"}
+"""Keys beside them that need no word: a server that needs one of VS Code's inputs says so itself."""
+_STARTS = ("command", "url", "httpUrl", "serverUrl")
 _FAILED = "Failed to load MCP server config: "
+_NAMED = 12
+"""Keys that a notice names."""
+_NOTHING = object()
 
 
 def servers_layer(file: Path, data: bytes | None = None) -> tuple[Layer, list[str]]:
-    """The file (whose content may have been read already) as a layer of [mcp], and the keys in it that are passed over.
+    """The file (whose content may have been read already) as a layer of [mcp], and what the user should be told of it.
     Raises ConfigError."""
+    found = _read(file, data)
+    return found.layer(), found.told(found.others)
+
+
+def read_servers(file: Path, tell: Callable[[str], None] = lambda text: None) -> Mapping[str, MCPServerSettings]:
+    """The servers in any program's file, by their names, in our words; `${NAME}` and `env:NAME` stand as they were written.
+    `tell` gets what the user should know of them. Raises ConfigError."""
+    found = _read(file)
+    layer = found.layer()
+    table = layer.checked(MCPSettings, layer.tables["mcp"], ("mcp",))
+    for text in found.told():
+        tell(text)
+    return MCPSettings.model_validate(table).servers
+
+
+@dataclass
+class _Found:
+    """What a file holds: its servers, where they stand in it, and the keys beside them."""
+
+    file: Path
+    lines: KeyLines
+    at: KeyPath
+    entries: list[Entry] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+    def told(self, others: Sequence[str] = ()) -> list[str]:
+        """What the user should know of the entries; `others` are further keys without meaning."""
+        passed = [*others, *(f"{entry.name}.{key}" for entry in self.entries for key in entry.passed)]
+        more = f" and {len(passed) - _NAMED} more" if len(passed) > _NAMED else ""
+        without = [f"{self.file}: without meaning here: {', '.join(passed[:_NAMED])}{more}"] if passed else []
+        return [*without, *(f"{self.file}: {text}" for entry in self.entries for text in entry.told)]
+
+    def layer(self) -> Layer:
+        servers = {entry.name: entry.keys for entry in self.entries if entry.keys is not None}
+        return Layer(
+            "servers", {"mcp": {"servers": servers}}, self.where, self.file, self.line, strict=True, prefix=_FAILED
+        )
+
+    def line(self, path: KeyPath) -> int:
+        """The line of a key of [mcp], however it is called in the file."""
+        _, _, *rest = path  # mcp, servers, the name …
+        written = next((entry.written for entry in self.entries if rest[:1] == [entry.name]), {})
+        rest[1:2] = [written.get(key, key) for key in rest[1:2]]
+        return self.lines.line((*self.at, *rest))
+
+    def where(self, path: KeyPath) -> str:
+        return f"{self.file}, line {self.line(path)}"
+
+
+def _read(file: Path, data: bytes | None = None) -> _Found:
     try:
-        text = read_text(file, data)
-        lines = KeyLines(text, json=True)
-        servers, passed = _servers(_parsed(text, file, lines), file, lines)
+        parsed, lines = parse_json(read_text(file, data), file)
+        return _found(parsed, lines, file)
     except ConfigError as error:
         raise ConfigError(f"{_FAILED}{error.what}", hint=error.hint) from None
 
-    def line(path: KeyPath) -> int:
-        return lines.line(("mcpServers", *path[2:]))  # of: mcp, servers, the name …
 
-    def where(path: KeyPath) -> str:
-        return f"{file}, line {line(path)}"
-
-    return Layer("servers", {"mcp": {"servers": servers}}, where, file, line, strict=True, prefix=_FAILED), passed
-
-
-def _servers(data: dict[str, Any], file: Path, lines: KeyLines) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The servers without the keys that mean nothing here, and these keys."""
-
+def _found(data: dict[str, Any], lines: KeyLines, file: Path) -> _Found:
     def at(*path: str) -> str:
         return f"{file}, line {lines.line(path)}"
 
-    others = [name for name in data if name != "mcpServers"]
-    if others and "mcpServers" not in data:
+    place = next((path for path in _TABLES if _in(data, path) is not _NOTHING), () if _is_flat(data) else None)
+    others = [key for key in data if key not in _BESIDE and place != () and key != (place or ("",))[0]]
+    if place is None and others:
         raise ConfigError(f"{at(others[0])}: unknown key {others[0]}", hint=nearest(others[0], {"mcpServers": None}))
-    servers = data.get("mcpServers", {})
+    servers = {} if place is None else _in(data, place)
     if not isinstance(servers, dict):
-        raise ConfigError(f"{at('mcpServers')}: mcpServers must be an object: servers by their names")
-    passed = list(others)
-    for name, server in servers.items():
-        if not isinstance(server, dict):
-            raise ConfigError(f"{at('mcpServers', name)}: the server {name!r} must be an object")
-        passed += [f"{name}.{key}" for key in server if key in _OF_OTHERS]
-    kept = {name: {k: v for k, v in server.items() if k not in _OF_OTHERS} for name, server in servers.items()}
-    return kept, passed
+        title = ".".join(place or ())
+        raise ConfigError(f"{at(*(place or ()))}: {title} must be an object: servers by their names")
+    for name, entry in servers.items():
+        if not isinstance(entry, dict):
+            raise ConfigError(f"{at(*(place or ()), name)}: the server {name!r} must be an object")
+    entries = [in_our_words(name, entry) for name, entry in servers.items()]
+    return _Found(file, lines, place or (), entries, others)
 
 
-def _parsed(text: str, file: Path, lines: KeyLines) -> dict[str, Any]:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
-            raise _RepeatedKey
-        return dict(pairs)
-
-    def no_number(name: str) -> None:
-        raise ValueError(f"{name} is no number in JSON")
-
-    try:
-        data = json.loads(text, object_pairs_hook=unique, parse_constant=no_number) if text.strip() else {}
-    except _RepeatedKey:
-        path, first, number = lines.repeated() or (("a key",), 1, 1)
-        raise ConfigError(f"{file}, line {number}: {path[-1]} is set twice; first on line {first}") from None
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{file}, line {error.lineno}: this is not valid JSON: {error.msg}") from None
-    except (RecursionError, ValueError) as error:
-        raise too_much(text, file, lines, error) from None
-    if too_deep(data):
-        raise too_much(text, file, lines, RecursionError())
-    if half := _half_a_character(text, data):
-        raise ConfigError(f"{file}, line {text.count(chr(10), 0, half.start()) + 1}: {half[0]} is half of a character")
-    if not isinstance(data, dict):
-        raise ConfigError(f'{file}, line 1: this must be an object: {{"mcpServers": {{…}}}}')
+def _in(data: Any, path: KeyPath) -> Any:
+    """What stands at a path; `_NOTHING` if nothing does."""
+    for key in path:
+        data = data.get(key, _NOTHING) if isinstance(data, dict) else _NOTHING
     return data
 
 
-def _half_a_character(text: str, data: Any) -> re.Match[str] | None:
-    """The first escape that no other completes to a character, as no text can hold it."""
-    try:
-        json.dumps(data, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return _HALF.search(text)
-    return None
-
-
-class _RepeatedKey(ValueError):
-    """A key stands twice in one object."""
+def _is_flat(data: dict[str, Any]) -> bool:
+    """Whether a file holds nothing but servers by their names, as that of a plugin does."""
+    entries = list(data.values())
+    return bool(entries) and all(isinstance(each, dict) and any(key in each for key in _STARTS) for each in entries)

@@ -14,7 +14,7 @@ from handwork.cli.trust.words import Meaning, meanings
 from handwork.cli.workspace import real_folder
 from handwork.config.carried import CONFIGS, Carried, carried_by
 from handwork.config.from_workspace import unnamed
-from handwork.config.load import own_configurations
+from handwork.config.load import LASTING, own_configurations
 from handwork.config.settings import Home
 from handwork.config.tables import TABLES
 from handwork.config.trust import TrustRecord
@@ -50,7 +50,7 @@ def replaced_by(carried: Carried, home: Home) -> str:
     own, theirs = next(iter(own_configurations(home)), None), carried.first(CONFIGS)
     if own is None or theirs is None:
         return ""
-    return f"In this folder {theirs} takes the place of {own}, of which [policy] and [limits] still hold."
+    return f"In this folder {theirs} takes the place of {own}, of which {LASTING} still hold."
 
 
 class Question:
