@@ -53,7 +53,8 @@ def test_tools_of_two_servers_never_share_a_name_whoever_connects_first(
 def test_a_tool_never_takes_the_name_of_another_one() -> None:
     taken = ["mcp_s_a", "bash"]
     name = tool_names("s", ["a"], taken=taken)["a"]
-    assert name not in taken and name.startswith("mcp_s_a_")
+    assert name not in taken
+    assert name.startswith("mcp_s_a_")
     again = tool_names("s", ["a"], taken=[*taken, name])["a"]
     assert again not in (*taken, name)
 
@@ -65,4 +66,5 @@ def test_no_server_and_tool_lead_to_a_name_of_ours() -> None:
 
 def test_people_read_server_and_tool_with_nothing_hidden_in_them() -> None:
     assert for_people("git", "status") == "git:status"
-    assert "\x1b" not in for_people("a\x1b[2J", "b\nc") and "\n" not in for_people("a", "b\nc")
+    assert "\x1b" not in for_people("a\x1b[2J", "b\nc")
+    assert "\n" not in for_people("a", "b\nc")

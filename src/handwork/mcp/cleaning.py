@@ -109,6 +109,10 @@ def _rule(rule: JSON) -> JSON:
             made[keyword] = clean(inner)
         elif keyword in _NAMED and isinstance(inner, dict):
             made[keyword] = {_exact(name): _rule(each) for name, each in inner.items()}
+        elif keyword == "required" and isinstance(inner, list) and all(isinstance(name, str) for name in inner):
+            made[keyword] = sorted(
+                map(_exact, inner)
+            )  # the order means nothing, and some servers give it anew each time
         elif keyword in ("default", "examples"):
             made[keyword] = _cleaned(inner)
         else:

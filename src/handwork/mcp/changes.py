@@ -1,0 +1,113 @@
+"""What a server offers now beside what was approved: what changed, what is new, what may be used without asking anybody."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from handwork.mcp.cleaning import clean, one_line
+from handwork.mcp.offer import Offer, ToolOffer
+from handwork.tool.editor_diff import changes as places_of
+from handwork.tool.editor_diff import with_context
+
+LONGEST = 250_000
+"""Characters of a comparison; one that is longer is none, for one that was cut would be taken for all that changes."""
+TOO_LONG = "(The differences take {length:,} characters, too many to be looked at.)\n"
+_AROUND = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The server's names of tools that are described otherwise, new or gone, sorted; `words`: what else is different and alarms
+    nobody (its instructions, its prompts)."""
+
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    def alarming(self, *, new_tools: bool = False) -> bool:
+        """Whether a person should look at them before they count."""
+        return bool(self.changed or (self.added and not new_tools))
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.added or self.gone or self.words)
+
+
+def changes(old: Offer, new: Offer) -> Changes:
+    """What differs; the order of tools, and of the names in their definitions, does not count."""
+    before, after = _by_name(old.tools), _by_name(new.tools)
+    others = (("instructions", old.instructions != new.instructions), ("prompts", old.prompts != new.prompts))
+    return Changes(
+        changed=tuple(name for name in sorted(before.keys() & after.keys()) if not _same(before[name], after[name])),
+        added=tuple(sorted(after.keys() - before.keys())),
+        gone=tuple(sorted(before.keys() - after.keys())),
+        words=tuple(word for word, differs in others if differs),
+    )
+
+
+def usable(approved: Offer, live: Offer, *, new_tools: bool = False) -> Offer:
+    """What of a server's offer may be shown and called without asking: the tools that are as they were approved and, with
+    `new_tools`, those that were not there then. Its instructions are the approved ones, as they are put to the model, too."""
+    before = _by_name(approved.tools)
+    kept = [tool for tool in live.tools if (_same(tool, before[tool.name]) if tool.name in before else new_tools)]
+    return replace(live, tools=tuple(kept), instructions=approved.instructions)
+
+
+def difference(before: Sequence[ToolOffer], after: Sequence[ToolOffer]) -> str:
+    """A unified diff of definitions for people: tools by name, in each all that a model is told and that decides what a call may do.
+    '' if nothing differs. One longer than LONGEST says so and nothing else."""
+    old, new = _by_name(before), _by_name(after)
+    lines: list[str] = []
+    for name in sorted(old.keys() | new.keys()):
+        lines += _of_a_tool(name, old.get(name), new.get(name))
+    text = "\n".join(lines) + "\n" if lines else ""
+    return text if len(text) <= LONGEST else TOO_LONG.format(length=len(text))
+
+
+def _of_a_tool(name: str, old: ToolOffer | None, new: ToolOffer | None) -> Iterator[str]:
+    one, two = _lines(old), _lines(new)
+    if not (places := places_of(one, two)):
+        return
+    title = one_line(name)
+    yield f"--- {title}" if old else "--- /dev/null"
+    yield f"+++ {title}" if new else "+++ /dev/null"
+    for group in with_context(places, _AROUND):
+        begin, end = max(group[0][0] - _AROUND, 0), min(group[-1][1] + _AROUND, len(one))
+        there, until = begin + group[0][2] - group[0][0], end + group[-1][3] - group[-1][1]
+        yield f"@@ -{_span(begin, end)} +{_span(there, until)} @@"
+        at = begin
+        for a, b, c, d in group:
+            yield from (f" {line}" for line in one[at:a])
+            yield from (f"-{line}" for line in one[a:b])
+            yield from (f"+{line}" for line in two[c:d])
+            at = b
+        yield from (f" {line}" for line in one[at:end])
+
+
+def _span(begin: int, end: int) -> str:
+    size = end - begin
+    first = begin + 1 if size else begin
+    return f"{first}" if size == 1 else f"{first},{size}"
+
+
+def _lines(tool: ToolOffer | None) -> list[str]:
+    """A definition as lines: the same for the same one."""
+    if tool is None:
+        return []
+    text = f"name: {one_line(tool.name)}" + (f"\ntitle: {one_line(tool.title)}" if tool.title else "")
+    text += "\ndescription:\n" + textwrap.indent(tool.description, "  ") if tool.description else ""
+    for what, value in (("parameters", tool.parameters), ("annotations", tool.annotations), ("returns", tool.returns)):
+        if value:
+            text += f"\n{what}: {json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)}"
+    return clean(text, len(text) + 1).split("\n")
+
+
+def _by_name(tools: Sequence[ToolOffer]) -> dict[str, ToolOffer]:
+    return {tool.name: tool for tool in tools}
+
+
+def _same(one: ToolOffer, two: ToolOffer) -> bool:
+    return one.digest == two.digest  # and not ==, for which 1 is True
