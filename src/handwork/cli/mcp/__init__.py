@@ -1,0 +1,1 @@
+"""`handwork mcp`: servers are listed, added, tried, approved and served."""

@@ -1,0 +1,1 @@
+"""Our tools and agents for others: an MCP server."""
