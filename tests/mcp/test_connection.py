@@ -1,0 +1,220 @@
+"""A connection to a server that behaves: what is asked, told, cancelled and closed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handwork.errors import MCPRefused, MCPUnavailable
+from handwork.mcp.content import Answer, Embedded, Media, PromptMessage, Text
+
+from .place import Place, opened
+
+ERAS = pytest.mark.parametrize("era", [(), ("--modern",)], ids=["2025", "2026"])
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    async with opened(tmp_path) as place:
+        yield place
+
+
+def words(answer: Answer) -> str:
+    return ", ".join(part.text for part in answer.parts if isinstance(part, Text))
+
+
+@ERAS
+async def test_a_server_is_connected_listed_called_and_closed(place: Place, era: tuple[str, ...]) -> None:
+    connection = place.connect("--instructions", "Be kind.", *era)
+    assert connection.state == "idle"
+    offer = await connection.ready()
+    assert (connection.state, connection.failure, offer.server, offer.instructions) == ("ready", "", "stub", "Be kind.")
+    assert [tool.name for tool in offer.tools] == ["add", "echo"]
+    assert offer.protocol == ("2026-07-28" if era else "2025-11-25")
+    assert words(await connection.call("echo", {"text": "hällo 🌍"})) == "hällo 🌍"
+    await connection.close()
+    await connection.close()
+    assert connection.state == "closed"
+    assert place.started[-1].returncode == 0
+    with pytest.raises(MCPUnavailable, match="closed"):
+        await connection.call("echo", {"text": "more"})
+
+
+@ERAS
+async def test_resources_prompts_and_pictures_come_in_our_words(place: Place, era: tuple[str, ...]) -> None:
+    connection = place.connect("--resources", "--prompts", *era)
+    offer = await connection.ready()
+    assert offer.resources
+    assert [(prompt.name, prompt.arguments[0].name) for prompt in offer.prompts] == [("greet", "who")]
+    assert [(found.uri, found.template) for found in await connection.resources()] == [
+        ("stub://one", False),
+        ("stub://{name}", True),
+    ]
+    assert await connection.read("stub://one") == (Embedded("stub://one", "The first."),)
+    with pytest.raises(MCPRefused, match="No resource stub://two"):
+        await connection.read("stub://two")
+    assert await connection.prompt("greet", {"who": "Ada"}) == (PromptMessage("user", Text("Greet Ada")),)
+    [picture] = (await connection.call("picture", {})).parts
+    assert isinstance(picture, Media)
+    assert (picture.kind, picture.media_type) == ("image", "image/png")
+
+
+async def test_an_error_of_the_tool_is_an_answer_and_one_of_the_server_is_raised(place: Place) -> None:
+    connection = place.connect()
+    failed = await connection.call("fail", {})
+    assert (failed.failed, words(failed)) == (True, "It went wrong")
+    with pytest.raises(MCPRefused, match="I will not") as refused:
+        await connection.call("refuse", {})
+    assert refused.value.code == -32050
+    with pytest.raises(MCPRefused, match="Unknown tool: nothing"):
+        await connection.call("nothing", {})
+    assert words(await connection.call("echo", {"text": "on"})) == "on"
+
+
+async def test_two_calls_are_under_way_at_once(place: Place) -> None:
+    connection = place.connect()
+    answers = await asyncio.gather(connection.call("meet", {"n": 2}), connection.call("meet", {"n": 2}))
+    assert [words(answer) for answer in answers] == ["met 2", "met 2"]
+
+
+async def test_answers_in_another_order_reach_their_calls(place: Place) -> None:
+    connection = place.connect()
+    await connection.ready()
+    late = asyncio.create_task(connection.call("after", {}))
+    while not late.done():
+        assert words(await connection.call("echo", {"text": "first"})) == "first"
+    assert words(await late) == "late"
+
+
+@ERAS
+async def test_a_cancelled_call_is_cancelled_at_the_server_and_hurts_nobody_else(
+    place: Place, era: tuple[str, ...]
+) -> None:
+    connection = place.connect(*era)
+    told = asyncio.Event()
+
+    async def progress(text: str) -> None:
+        told.set()
+
+    call = asyncio.create_task(connection.call("ticks", {}, progress=progress))
+    await told.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    *methods, cancelled = json.loads(words(await connection.call("heard", {})))
+    assert "notifications/cancelled" in methods
+    assert len(cancelled) == 1
+    assert connection.state == "ready"
+
+
+@ERAS
+async def test_progress_is_told_in_words(place: Place, era: tuple[str, ...]) -> None:
+    told = []
+
+    async def progress(text: str) -> None:
+        told.append(text)
+
+    connection = place.connect(*era)
+    await connection.call("slow", {"ticks": 3, "seconds": 0.3}, progress=progress)
+    assert told == ["working (1/3)", "working (2/3)", "working (3/3)"]
+
+
+async def test_progress_gives_a_call_its_time_again(place: Place) -> None:
+    connection = place.connect(timeout=1.0)
+    await connection.ready()
+    assert words(await connection.call("slow", {"ticks": 8, "seconds": 2.4})) == "slow done"
+
+
+async def test_a_loud_word_of_the_log_belongs_to_the_only_call_and_the_others_are_kept(place: Place) -> None:
+    told = []
+
+    async def progress(text: str) -> None:
+        told.append(text)
+
+    connection = place.connect()
+    await connection.call("log", {}, progress=progress)
+    await connection.call("log", {"level": "info", "text": "by the way"}, progress=progress)
+    assert (told, list(connection.log)) == (["warning: careful"], ["info: by the way"])
+
+
+@ERAS
+async def test_a_change_makes_the_offer_stale_until_it_is_read_again(place: Place, era: tuple[str, ...]) -> None:
+    connection = place.connect(*era)
+    await connection.ready()
+    assert not connection.stale
+    await connection.call("change", {"how": "add"})
+    assert connection.stale
+    assert [tool.name for tool in (await connection.refresh()).tools] == ["add", "added", "echo"]
+    assert not connection.stale
+
+
+async def test_the_workspace_is_the_servers_root(place: Place) -> None:
+    connection = place.connect()
+    roots = json.loads(words(await connection.call("roots", {})))
+    assert roots == {"roots": [{"uri": place.workspace.as_uri(), "name": "workspace"}]}
+
+
+async def test_what_a_server_asks_that_nobody_knows_is_refused(place: Place) -> None:
+    connection = place.connect()
+    assert json.loads(words(await connection.call("strange", {})))["code"] == -32601
+
+
+async def test_a_server_is_told_whether_a_person_can_be_asked(place: Place) -> None:
+    connection = place.connect()
+    assert "not supported" in words(await connection.call("ask", {}))
+
+
+async def test_what_is_asked_before_it_is_connected_waits(place: Place) -> None:
+    connection = place.connect("--start-slowly", "0.3")
+    connection.start()
+    answers = await asyncio.gather(*(connection.call("echo", {"text": str(number)}) for number in range(5)))
+    assert [words(answer) for answer in answers] == list("01234")
+    assert len(place.started) == 1
+
+
+async def test_closing_while_it_connects_or_works_leaves_nothing(place: Place) -> None:
+    mute, busy = place.connect("--mute"), place.connect()
+    waiting = asyncio.create_task(mute.ready())
+    call = asyncio.create_task(busy.call("mute", {}))
+    while len(place.started) < 2 or busy.state != "ready":
+        await asyncio.wait([waiting, call], timeout=0.01)
+    async with asyncio.timeout(20):
+        await asyncio.gather(mute.close(), busy.close(), busy.close())
+        for task in (waiting, call):
+            with pytest.raises(MCPUnavailable, match="closed"):
+                await task
+    assert all(process.returncode is not None for process in place.started)
+
+
+async def test_a_task_that_is_cancelled_while_it_closes_leaves_nothing(place: Place) -> None:
+    connection = place.connect("--ignore-end")
+    await connection.ready()
+    closing = asyncio.create_task(connection.close())
+    await asyncio.wait([closing], timeout=0.1)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert connection.state == "closed"
+    assert place.started[-1].returncode == -9
+
+
+async def test_a_limit_stands_still_while_a_person_is_asked(place: Place) -> None:
+    connection = place.connect(timeout=0.5)
+    await connection.ready()
+    with place.clock.stopped():
+        assert words(await connection.call("slow", {"seconds": 1.2})) == "slow done"
+
+
+async def test_the_environment_is_the_sandboxes_and_what_was_given(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    connection = place.connect(env={"GIVEN": "yes"})
+    seen: dict[str, Any] = json.loads(words(await connection.call("environment", {})))
+    assert seen["GIVEN"] == "yes"
+    assert "OPENAI_API_KEY" not in seen
