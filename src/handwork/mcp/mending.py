@@ -45,6 +45,8 @@ def mend(result: dict[str, JSON]) -> dict[str, JSON]:
             result = _sifted(result, key, _fault_of_resource)
     if isinstance(parts := result.get("content"), list):
         result = {**result, "content": [_part(each) for each in parts[:_MOST_PARTS]]}
+    if isinstance(said := result.get("messages"), list):
+        result = {**result, "messages": [_said(each) for each in said[:_MOST_PARTS] if isinstance(each, dict)]}
     return result
 
 
@@ -179,6 +181,12 @@ def _part(part: JSON) -> JSON:
     words = f"a broken part of kind {one_line(kind, 40)}" if wanted is not None else "a part of an unknown kind"
     named = f" ({one_line(kind, 40)})" if wanted is None and isinstance(kind, str) else ""
     return {"type": "text", "text": f"[{words}{named} is left out]"}
+
+
+def _said(message: dict[str, JSON]) -> dict[str, JSON]:
+    """A message of a prompt; whoever is neither the user nor the model speaks as the user."""
+    role = message.get("role")
+    return {"role": role if role in ("user", "assistant") else "user", "content": _part(message.get("content"))}
 
 
 def _holds_a_resource(part: Mapping[str, JSON]) -> bool:
