@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -62,7 +63,7 @@ async def test_a_folder_that_is_trusted_is_asked_about_once_and_again_when_it_ch
     assert code == 0
     assert "has changed since you trusted it" in seen
     assert "mcp.json (new or changed)" in seen
-    assert "· starts 1 program as MCP servers" in seen
+    assert "· starts 1 program as MCP servers, in the sandbox" in seen
     assert "· the server x: evil --now" in seen
 
 
@@ -208,6 +209,81 @@ def test_each_effect_of_a_configuration_is_said_in_words(workspace: Path, text: 
     assert any(each.startswith(effect) for each in meaning.effects), meaning.effects
 
 
+BESIDE = "starts 1 program OUTSIDE of the sandbox, with your rights, files and network: x"
+
+
+@pytest.mark.parametrize(
+    ("servers", "effects"),
+    [
+        ({"x": {"command": "run", "sandbox": False}}, [BESIDE, "the server x: run (OUTSIDE of the sandbox)"]),
+        (
+            {"x": {"command": "run", "paths": ["~/.ssh", "/data"], "allow_net": ["a.example"]}},
+            [
+                "starts 1 program as MCP servers, in the sandbox",
+                "lets everything in the sandbox read ~/.ssh, /data",
+                "lets everything in the sandbox reach a.example",
+                "the server x: run",
+            ],
+        ),
+        (
+            {"x": {"command": "run", "args": ["--key=${ONE}"], "env": {"K": "${env:TWO:-${THREE}}", "M": "fast"}}},
+            [
+                "starts 1 program as MCP servers, in the sandbox",
+                "gives MCP servers your variables: ONE, TWO, THREE",
+                "the server x: run '--key=${ONE}' (with env K from your variable TWO or THREE, M; with your variables ONE)",
+            ],
+        ),
+        (
+            {"x": {"serverUrl": "https://x.example/${ONE}", "headers": {"A": "$TWO"}}},
+            [
+                "gives MCP servers your variables: TWO, ONE",
+                "the server x: asks https://x.example/${ONE} (with headers A from your variable TWO; with your variables ONE)",
+            ],
+        ),
+        (
+            {"x": {"command": "run", "disabled": True, "sandbox": False, "env": {"K": "${ONE}"}}},
+            ["the server x: run (switched off; OUTSIDE of the sandbox; with env K from your variable ONE)"],
+        ),
+        (
+            {"x": {"command": "run", "new_tools": True, "cwd": "${workspaceFolder}"}},
+            [
+                "starts 1 program as MCP servers, in the sandbox",
+                "takes what these MCP servers add later, without asking you: x",
+                "the server x: run (in ${workspaceFolder})",
+            ],
+        ),
+    ],
+)
+def test_of_a_server_it_is_said_where_it_runs_what_it_is_opened_to_and_what_it_gets(
+    workspace: Path, servers: dict[str, Any], effects: list[str]
+) -> None:
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    (meaning,) = meanings(carried_by(workspace))
+    assert list(meaning.effects) == effects
+
+
+def test_no_number_of_servers_hides_the_one_outside_of_the_sandbox_or_a_variable_that_is_set(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_OWN_TOKEN", "x")
+    servers: dict[str, Any] = {
+        f"s{number}": {"command": "run", "env": {"E": "${V" + str(number) + "}"}} for number in range(500)
+    }
+    servers["last"] = {"command": "run", "sandbox": False, "env": {"E": "${MY_OWN_TOKEN}"}}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    (meaning,) = meanings(carried_by(workspace))
+    assert meaning.effects[0] == BESIDE.replace(": x", ": last")
+    assert meaning.effects[2].startswith("gives MCP servers your variables: MY_OWN_TOKEN, V0, V1")
+    assert meaning.effects[2].endswith(" and 301 more")
+
+
+async def test_the_question_says_which_servers_of_the_users_own_are_replaced(folder: Path, home: Path) -> None:
+    (home / "mcp.json").write_text('{"mcpServers": {"mail": {"command": "m"}, "mine": {"command": "m"}}}')
+    (folder / ".mcp.json").write_text('{"mcpServers": {"mail": {"command": "theirs"}, "new": {"command": "n"}}}')
+    _, seen = await answered(folder, "n\n", command=(*RUN, "--model", "none:x"))
+    assert "its MCP servers take the place of yours of the same names: mail." in " ".join(seen.split())
+
+
 def test_what_matters_stands_before_what_does_not(workspace: Path) -> None:
     noise = "".join(f"[llm.a{number}]\nmax_tokens = {number + 1}\n" for number in range(200))
     (workspace / "handwork.toml").write_text(f'{noise}[sandbox]\nbackend = "host"\n')
@@ -231,7 +307,7 @@ def test_no_number_of_rules_hides_what_a_file_does_once(workspace: Path, noise: 
     assert {
         "lets calls run without asking you",
         "runs tools on this machine, without a sandbox",
-        "starts 1 program as MCP servers",
+        "starts 1 program as MCP servers, in the sandbox",
         "sends all that is said and read to http://x",
     } == set(meaning.effects[:4])
     assert meaning.weighty == 5 + noise.count("allow")

@@ -10,9 +10,10 @@ from pathlib import Path
 from handwork.cli.clean import show_exactly
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.setup.talk import Left, Talk
+from handwork.cli.trust.server_words import replaced_servers
 from handwork.cli.trust.words import Meaning, meanings
 from handwork.cli.workspace import real_folder
-from handwork.config.carried import CONFIGS, Carried, carried_by
+from handwork.config.carried import CONFIGS, SERVERS, Carried, carried_by
 from handwork.config.from_workspace import unnamed
 from handwork.config.load import LASTING, own_configurations
 from handwork.config.settings import Home
@@ -46,11 +47,14 @@ def ask_about(workspace: Path | None, config: Path | None = None) -> bool | None
 
 
 def replaced_by(carried: Carried, home: Home) -> str:
-    """What becomes of the user's own configuration, in words; '' if that is nothing."""
+    """What becomes of the user's own configuration and servers, in words; '' if that is nothing."""
     own, theirs = next(iter(own_configurations(home)), None), carried.first(CONFIGS)
-    if own is None or theirs is None:
-        return ""
-    return f"In this folder {theirs} takes the place of {own}, of which {LASTING} still hold."
+    found = []
+    if own is not None and theirs is not None:
+        found.append(f"In this folder {theirs} takes the place of {own}, of which {LASTING} still hold.")
+    if names := replaced_servers(carried, home.config / SERVERS[0]):
+        found.append(f"In this folder its MCP servers take the place of yours of the same names: {names}.")
+    return " ".join(found)
 
 
 class Question:
