@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -23,10 +23,14 @@ class Spawn(Protocol):
     ) -> Process: ...
 
 
+def _nobody(secrets: Iterable[str]) -> None:
+    """Where nothing is shown or kept, nothing need be hidden."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """`ask` is None where nobody is there to be asked: servers are told so. `home` is the folder of what is kept about servers
-    (tokens, approved definitions, installed programs)."""
+    (tokens, approved definitions, installed programs). `hide` is told what must never be shown: tokens, values of headers."""
 
     spawn: Spawn
     workspace: str
@@ -35,3 +39,4 @@ class Surroundings:
     ask: AskHuman | None = None
     clock: CallClock = field(default_factory=CallClock)
     environ: Mapping[str, str] = field(default_factory=dict)
+    hide: Callable[[Iterable[str]], None] = _nobody

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from handwork.config import MCPServerSettings
 from handwork.errors import MCPUnavailable
+from handwork.mcp.http import Http
+from handwork.mcp.lacking import Lacking
 from handwork.mcp.stdio import Stdio
 from handwork.mcp.surroundings import Surroundings
 
@@ -32,6 +34,8 @@ class Way(Protocol):
 
 def transport(name: str, settings: MCPServerSettings, surroundings: Surroundings) -> Way:
     """The way to a server; nothing is started before it is entered."""
+    if settings.unset:
+        return Lacking(name, settings.unset)
     if settings.type == "stdio":
         return Stdio(name, settings, surroundings)
-    raise MCPUnavailable(f"The MCP server {name}: {settings.type} is not built yet", lasting=True)
+    return Http(name, settings, surroundings)

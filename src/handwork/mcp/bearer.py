@@ -1,0 +1,88 @@
+"""The token that goes along with requests to one MCP server, renewed in time, by one program at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from handwork.errors import MCPLoginNeeded, MCPUnavailable
+from handwork.mcp.address import Address
+from handwork.mcp.login_web import LoginRefused, checked, post, signed, tokens_of
+from handwork.mcp.surroundings import Surroundings
+from handwork.mcp.tokens import Grant, TokenStore
+
+_PATIENCE = 10.0
+"""Seconds for a renewal under way when the connection ends: its answer may hold the only token that is still good."""
+
+
+class Bearer:
+    """Signs the requests of one connection; asks the store at the first of them. Nobody is ever asked to log in here."""
+
+    def __init__(self, address: Address, surroundings: Surroundings) -> None:
+        self._address, self._surroundings = address, surroundings
+        self._store = TokenStore(surroundings.home, address)
+        self._grant: Grant | None = None
+        self._looked = False
+        self._renewal: asyncio.Task[str] | None = None
+
+    async def token(self) -> str:
+        """The token that goes along; '' if there is none. Raises MCPLoginNeeded if it has ended and cannot be renewed."""
+        if not self._looked:
+            self._adopt(await self._store.read())
+            self._looked = True
+        grant = self._grant
+        if grant is None or not grant.ends_soon():
+            return grant.access_token if grant else ""
+        try:
+            return await self.renewed(grant.access_token) or grant.access_token
+        except MCPLoginNeeded:
+            raise
+        except MCPUnavailable:
+            if grant.over():
+                raise
+            return grant.access_token
+
+    async def renewed(self, refused: str) -> str:
+        """The token in place of one that the server refused, or that ends; '' if there is none."""
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._renew(refused), name=f"mcp {self._address.name} renewal")
+        return await asyncio.shield(self._renewal)
+
+    async def close(self) -> None:
+        """Wait for a renewal under way, so that what it brings is kept."""
+        if self._renewal is not None and not self._renewal.done():
+            with contextlib.suppress(MCPUnavailable, TimeoutError):
+                await asyncio.wait_for(self._renewal, _PATIENCE)
+
+    async def _renew(self, refused: str) -> str:
+        async with self._store.alone():
+            grant = await self._store.read()
+            if grant is None:
+                self._adopt(None)
+                return ""
+            if grant.access_token != refused and not grant.over():  # another program was faster
+                self._adopt(grant)
+                return grant.access_token
+            return await self._exchange(grant) if grant.refresh_token else ""
+
+    async def _exchange(self, grant: Grant) -> str:
+        address, environ = self._address, self._surroundings.environ
+        form = {"grant_type": "refresh_token", "refresh_token": grant.refresh_token, "resource": grant.resource}
+        form, headers = signed(form, grant.client_id, grant.client_secret, grant.client_method)
+        url = checked(grant.token_endpoint, address, "an address for tokens")
+        try:
+            tokens = tokens_of(await post(url, form, address, environ, headers), address, "Renewing the login")
+        except LoginRefused as refusal:
+            if refusal.final:
+                await self._store.forget()
+                self._adopt(None)
+            raise MCPLoginNeeded(refusal.what, hint=f"handwork mcp login {address.name}", lasting=True) from None
+        grant = grant.renewed(*tokens)
+        await self._store.write(grant)  # the old one is worth nothing any more: the new one is kept before it is used
+        self._adopt(grant)
+        return grant.access_token
+
+    def _adopt(self, grant: Grant | None) -> None:
+        self._grant = grant
+        if grant is not None:
+            self._surroundings.hide(grant.secrets)

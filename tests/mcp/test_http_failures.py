@@ -1,0 +1,387 @@
+"""MCP servers of the network that fail or misbehave: each gets its words, in bounded time, and nothing is repeated."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from handwork.errors import MCPLoginNeeded, MCPRefused, MCPUnavailable
+from handwork.mcp import http, wire
+from handwork.mcp.content import Text
+from tests.mcp.http_servers import Answer, Plain, connected, plain_server
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+async def plain() -> AsyncIterator[Plain]:
+    async with plain_server() as server:
+        yield server
+
+
+def says(status: int, body: bytes | str = b"", headers: dict[str, str] | None = None) -> Answer:
+    """An answer of this status and nothing else."""
+
+    async def answer(request: web.Request, message: dict[str, Any]) -> web.Response:
+        data = body.encode() if isinstance(body, str) else body
+        return web.Response(status=status, body=data, headers={"Content-Type": "text/plain", **(headers or {})})
+
+    return answer
+
+
+async def failure_of(url: str, home: Path, **settings: Any) -> MCPUnavailable:
+    async with connected(url, home, **settings) as connection:
+        with pytest.raises(MCPUnavailable) as caught:
+            await connection.ready()
+    return caught.value
+
+
+# ---- no connection comes about
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "says_so", "hint", "lasting"),
+    [
+        (403, {}, "403 Forbidden: go away", "may not do this", True),
+        (404, {}, "404 Not Found: go away", "/mcp, those of type sse at /sse", True),
+        (405, {}, "405 Method Not Allowed", 'set its type to "sse"', True),
+        (418, {}, "418", "check its url, type and headers", True),
+        (429, {"Retry-After": "7"}, "429 Too Many Requests", "try again in 7 s", False),
+        (500, {}, "500 Internal Server Error: go away", "try again later", False),
+        (503, {"Retry-After": "3"}, "503 Service Unavailable", "try again in 3 s", False),
+        (503, {"Retry-After": "absurd"}, "503 Service Unavailable", "try again later", False),
+    ],
+)
+async def test_a_status_that_says_no_is_told_with_the_way_on(
+    plain: Plain, tmp_path: Path, status: int, headers: dict[str, str], says_so: str, hint: str, lasting: bool
+) -> None:
+    plain.answers["*"] = says(status, "go away", headers)
+    error = await failure_of(plain.url, tmp_path)
+    assert f"The MCP server docs at {plain.url} answered" in error.what
+    assert says_so in error.what
+    assert hint in error.hint
+    assert error.lasting is lasting
+
+
+async def test_a_server_that_wants_a_login_names_the_command(plain: Plain, tmp_path: Path) -> None:
+    plain.answers["*"] = says(401, headers={"WWW-Authenticate": "Bearer"})
+    error = await failure_of(plain.url, tmp_path)
+    assert isinstance(error, MCPLoginNeeded)
+    assert error.hint == "handwork mcp login docs"
+    assert len(plain.seen) == 1  # nothing is tried again
+
+
+async def test_credentials_that_are_not_taken_are_no_missing_login(plain: Plain, tmp_path: Path) -> None:
+    plain.answers["*"] = says(401)
+    error = await failure_of(plain.url, tmp_path, headers={"Authorization": "Bearer wrong-token"})
+    assert "does not take the credentials that are configured" in error.what
+    assert "wrong-token" not in str(error)
+
+
+async def test_a_web_page_is_no_server(plain: Plain, tmp_path: Path) -> None:
+    plain.answers["*"] = says(200, "<html>Welcome</html>", {"Content-Type": "text/html; charset=utf-8"})
+    error = await failure_of(plain.url, tmp_path)
+    assert "answered with a web page" in error.what
+    assert "/mcp" in error.hint
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_elsewhere_is_not_followed_and_says_where_to(
+    plain: Plain, tmp_path: Path, status: int
+) -> None:
+    async with plain_server() as other:
+        plain.answers["*"] = says(status, headers={"Location": f"{other.origin}/mcp?key=s3cret"})
+        error = await failure_of(plain.url, tmp_path, headers={"X-Api-Key": "mine"})
+        assert f"redirects to {other.origin}/mcp, which was not followed" in error.what
+        assert "s3cret" not in str(error)
+        assert other.seen == []
+
+
+async def test_a_redirect_on_the_same_server_is_followed(plain: Plain, tmp_path: Path) -> None:
+    async def answer(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        if request.path == "/mcp":
+            return web.Response(status=307, headers={"Location": "/mcp/"})
+        return plain.usual(request, message)
+
+    plain.answers["*"] = answer
+    async with connected(plain.url, tmp_path) as connection:
+        assert (await connection.call("echo", {"text": "hi"})).parts == (Text("hi"),)
+
+
+async def test_nobody_listening_is_told_in_words(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    error = await failure_of(f"http://127.0.0.1:{port}/mcp", tmp_path)
+    assert error.what == f"The MCP server docs at http://127.0.0.1:{port}/mcp cannot be reached: connection refused"
+    assert not error.lasting
+
+
+async def test_no_encryption_where_it_was_expected_is_told(plain: Plain, tmp_path: Path) -> None:
+    error = await failure_of(plain.url.replace("http://", "https://"), tmp_path)
+    assert "no encrypted connection" in error.what
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://127.0.0.1/mcp", "file:///etc/passwd", "http://", "http://127.0.0.1:0/", "http://a b/", "nothing"]
+)
+async def test_what_is_no_address_is_refused_before_anything_is_sent(url: str, tmp_path: Path) -> None:
+    error = await failure_of(url, tmp_path, type="http")
+    assert "has no address that can be asked" in error.what
+    assert error.lasting
+
+
+@pytest.mark.parametrize(
+    ("url", "headers"),
+    [
+        ("http://mcp.example/mcp", {"Authorization": "Bearer abc"}),
+        ("http://mcp.example/mcp", {"X-Api-Key": "abc"}),
+        ("http://user:abc@mcp.example/mcp", {}),
+        ("http://10.0.0.7/mcp", {"Authorization": "Bearer abc"}),
+    ],
+)
+async def test_credentials_are_not_sent_unencrypted(url: str, headers: dict[str, str], tmp_path: Path) -> None:
+    error = await failure_of(url, tmp_path, headers=headers)
+    assert "unencrypted, so nothing was sent" in error.what
+    assert "https://" in error.hint
+    assert "abc" not in str(error)
+
+
+@pytest.mark.parametrize("header", ["Host", "mcp-session-id", "Content-Length", "Accept-Encoding"])
+async def test_headers_of_the_protocol_cannot_be_set(plain: Plain, tmp_path: Path, header: str) -> None:
+    error = await failure_of(plain.url, tmp_path, headers={header: "x"})
+    assert "belongs to the protocol" in error.what
+    assert plain.seen == []
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\x00", "é"])
+async def test_a_header_is_one_line_of_ascii(plain: Plain, tmp_path: Path, value: str) -> None:
+    error = await failure_of(plain.url, tmp_path, headers={"X-Name": value})
+    assert "cannot be sent" in error.what
+    assert plain.seen == []
+
+
+async def test_what_a_server_says_is_cleaned_and_short(plain: Plain, tmp_path: Path) -> None:
+    plain.answers["*"] = says(500, "\x1b[31mred\x07 " + "x" * 5000)
+    error = await failure_of(plain.url, tmp_path)
+    assert "\x1b" not in error.what
+    assert len(error.what) < 400
+
+
+@pytest.mark.parametrize("where", ["*", "initialize", "tools/list"])
+async def test_silence_ends_with_the_time_limit(plain: Plain, tmp_path: Path, where: str) -> None:
+    async def never(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    plain.answers[where] = never
+    async with connected(plain.url, tmp_path, timeout=0.3) as connection:
+        with pytest.raises(MCPUnavailable, match=r"within 0\.3 s"):
+            await connection.ready()
+
+
+# ---- one call fails, the connection stands
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (says(500, "boom"), "500 Internal Server Error: boom"),
+        (says(429, headers={"Retry-After": "9"}), "try again in 9 s"),
+        (says(403), "403 Forbidden"),
+        (says(200, "<html></html>", {"Content-Type": "text/html"}), "a web page"),
+        (says(200, gzip.compress(b"{}"), {**JSON, "Content-Encoding": "gzip"}), "compressed content (gzip)"),
+        (says(302, headers={"Location": "https://elsewhere.example/"}), "redirects to https://elsewhere.example/"),
+        (says(200, b"no json", JSON), "JSON"),
+    ],
+)
+async def test_a_call_that_fails_costs_only_itself(plain: Plain, tmp_path: Path, answer: Answer, words: str) -> None:
+    async with connected(plain.url, tmp_path) as connection:
+        await connection.ready()
+        plain.answers["tools/call"] = answer
+        with pytest.raises(MCPRefused) as caught:
+            await connection.call("echo", {"text": "hi"})
+        assert words in str(caught.value)
+        del plain.answers["tools/call"]
+        assert (await connection.call("echo", {"text": "again"})).parts == (Text("again"),)
+    assert plain.asked("initialize") == 1
+    assert plain.asked("tools/call") == 2
+
+
+async def test_an_error_in_the_words_of_the_protocol_is_the_servers_own(plain: Plain, tmp_path: Path) -> None:
+    async def answer(request: web.Request, message: dict[str, Any]) -> web.Response:
+        error = {"code": -32602, "message": "no such tool"}
+        return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error}, status=400)
+
+    plain.answers["tools/call"] = answer
+    async with connected(plain.url, tmp_path) as connection:
+        with pytest.raises(MCPRefused) as caught:
+            await connection.call("echo", {})
+    assert (caught.value.code, str(caught.value)) == (-32602, "no such tool")
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_a_huge_answer_is_not_held(
+    plain: Plain, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "LARGEST", 1 << 20)
+    monkeypatch.setattr(http, "LARGEST", 1 << 20)
+    sent = 0
+
+    async def flood(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse(headers={"Content-Type": kind})
+        await response.prepare(request)
+        await response.write(b"data: ")
+        while sent < 1 << 30:
+            await response.write(b"x" * (1 << 16))
+            sent += 1 << 16
+        return response
+
+    async with connected(plain.url, tmp_path) as connection:
+        await connection.ready()
+        plain.answers["tools/call"] = flood
+        with pytest.raises(MCPRefused, match="1 MB|1048576"):
+            await connection.call("echo", {})
+        assert sent < 1 << 25
+        del plain.answers["tools/call"]
+        assert (await connection.call("echo", {"text": "again"})).parts == (Text("again"),)
+
+
+async def test_a_call_that_takes_too_long_ends_and_others_go_on(plain: Plain, tmp_path: Path) -> None:
+    async def slow(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        if message["params"]["arguments"]["text"] != "slow":
+            return plain.usual(request, message)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    plain.answers["tools/call"] = slow
+    async with connected(plain.url, tmp_path, timeout=0.5) as connection:
+        await connection.ready()
+        late, quick = await asyncio.gather(
+            connection.call("echo", {"text": "slow"}),
+            connection.call("echo", {"text": "quick"}),
+            return_exceptions=True,
+        )
+    assert isinstance(late, MCPRefused)
+    assert not isinstance(quick, BaseException)
+
+
+# ---- the connection is lost
+
+
+async def cut(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+    """Begin an answer and tear the connection down."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "1000"})
+    await response.prepare(request)
+    await response.write(b'{"jsonrpc":')
+    assert request.transport is not None
+    request.transport.abort()
+    return response
+
+
+async def cut_stream(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+    """Begin a stream and tear the connection down."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    await response.write(b": here\n\n")
+    assert request.transport is not None
+    request.transport.abort()
+    return response
+
+
+async def cut_before(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+    """Tear the connection down before anything is said."""
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+async def end_of_stream(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+    """A stream that ends in order, and without the answer."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    return response
+
+
+@pytest.mark.parametrize("answer", [cut, cut_stream, cut_before, end_of_stream])
+async def test_an_answer_that_breaks_off_is_lost_and_never_asked_for_again(
+    plain: Plain, tmp_path: Path, answer: Answer
+) -> None:
+    async with connected(plain.url, tmp_path) as connection:
+        await connection.ready()
+        plain.answers["tools/call"] = answer
+        with pytest.raises(MCPUnavailable, match="was lost"):
+            await connection.call("echo", {"text": "once"})
+        assert plain.asked("tools/call") == 1
+        del plain.answers["tools/call"]
+        assert (await connection.call("echo", {"text": "again"})).parts == (Text("again"),)
+    assert plain.asked("initialize") == 2
+
+
+async def test_a_session_that_has_ended_is_begun_anew(plain: Plain, tmp_path: Path) -> None:
+    async with connected(plain.url, tmp_path) as connection:
+        await connection.ready()
+        plain.session = "session-2"
+        with pytest.raises(MCPUnavailable, match="has ended the session"):
+            await connection.call("echo", {"text": "once"})
+        assert (await connection.call("echo", {"text": "again"})).parts == (Text("again"),)
+    assert plain.asked("initialize") == 2
+
+
+async def test_a_login_that_is_wanted_later_is_told(plain: Plain, tmp_path: Path) -> None:
+    async with connected(plain.url, tmp_path) as connection:
+        await connection.ready()
+        plain.answers["*"] = says(401)
+        with pytest.raises(MCPUnavailable):
+            await connection.call("echo", {"text": "once"})
+        with pytest.raises(MCPLoginNeeded):
+            await connection.ready()
+
+
+# ---- the stream of a server's own words
+
+
+async def test_the_stream_of_news_is_opened_again_when_it_ends(plain: Plain, tmp_path: Path) -> None:
+    opened, second = 0, asyncio.Event()
+
+    async def news(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        nonlocal opened
+        opened += 1
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+        await response.write(f"retry: 1\ndata: {json.dumps(changed)}\n\n".encode())
+        if opened > 1:
+            second.set()
+            await asyncio.Event().wait()
+        return response
+
+    plain.answers["GET"] = news
+    async with connected(plain.url, tmp_path) as connection:
+        await connection.ready()
+        await asyncio.wait_for(second.wait(), 10)
+        await connection.call("echo", {"text": "hi"})
+        assert connection.stale
+
+
+async def test_a_farewell_that_is_never_answered_does_not_hold_up_the_end(
+    plain: Plain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "_FAREWELL", 0.1)
+
+    async def never(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    plain.answers["DELETE"] = never
+    async with asyncio.timeout(5), connected(plain.url, tmp_path) as connection:
+        await connection.ready()
+    assert plain.asked("DELETE") == 1
