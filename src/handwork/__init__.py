@@ -5,6 +5,7 @@ from importlib import import_module
 _HOMES = {
     "agent.base": "BaseAgent",
     "agent.manus": "Manus",
+    "agent.mcp": "MCPAgent",
     "agent.react": "ReActAgent",
     "agent.swe": "SWEAgent",
     "agent.toolcall": "ToolCallAgent",
@@ -13,6 +14,8 @@ _HOMES = {
     "llm.base": "Model",
     "llm.llm": "LLM",
     "llm.scripted": "ScriptedModel",
+    "mcp.clients": "MCPClients",
+    "mcp.tool": "MCPClientTool",
     "schema": (
         "Action AgentState Approval ApprovalRequest Artifact Budget Function Image Memory Message Mode "
         "Plan PlanStepStatus Question Reply Request Role RunResult Status ToolCall ToolChoice ToolResult Usage"

@@ -2,6 +2,7 @@ from handwork import errors as errors
 from handwork import events as events
 from handwork.agent.base import BaseAgent as BaseAgent
 from handwork.agent.manus import Manus as Manus
+from handwork.agent.mcp import MCPAgent as MCPAgent
 from handwork.agent.react import ReActAgent as ReActAgent
 from handwork.agent.swe import SWEAgent as SWEAgent
 from handwork.agent.toolcall import ToolCallAgent as ToolCallAgent
@@ -19,6 +20,8 @@ from handwork.errors import ToolError as ToolError
 from handwork.llm.base import Model as Model
 from handwork.llm.llm import LLM as LLM
 from handwork.llm.scripted import ScriptedModel as ScriptedModel
+from handwork.mcp.clients import MCPClients as MCPClients
+from handwork.mcp.tool import MCPClientTool as MCPClientTool
 from handwork.schema import Action as Action
 from handwork.schema import AgentState as AgentState
 from handwork.schema import Approval as Approval
@@ -77,6 +80,9 @@ __all__ = [
     "Image",
     "LLMSettings",
     "LimitsSettings",
+    "MCPAgent",
+    "MCPClientTool",
+    "MCPClients",
     "Manus",
     "Memory",
     "Message",

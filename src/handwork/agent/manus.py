@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
+from handwork.agent.connecting import Connecting
 from handwork.agent.prompt import prompt_file
-from handwork.agent.toolcall import ToolCallAgent
 from handwork.tool.ask_human import AskHuman
 from handwork.tool.bash import Bash
 from handwork.tool.collection import ToolCollection
@@ -16,8 +14,9 @@ from handwork.tool.search_files import SearchFiles
 from handwork.tool.terminate import Terminate
 
 
-class Manus(ToolCallAgent):
-    """An all-round assistant with Python, a shell, an editor, a search in files, a plan and a way to ask; it picks the tools by itself."""
+class Manus(Connecting):
+    """An all-round assistant with Python, a shell, an editor, a search in files, a plan, a way to ask and the tools of MCP servers; it
+    picks the tools by itself."""
 
     name = "manus"
     description = "A versatile agent that solves tasks with Python, a shell, files and questions."
@@ -28,8 +27,3 @@ class Manus(ToolCallAgent):
     )
     max_steps = 20
     max_observe = 10_000
-
-    @classmethod
-    async def create(cls, **fields: Any) -> Self:
-        """Make one with its session open already; `cleanup()` closes it."""
-        return await cls(**fields).__aenter__()

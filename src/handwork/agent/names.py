@@ -6,4 +6,5 @@ ROLES = {
     "toolcall": "handwork.agent.toolcall:ToolCallAgent",
     "manus": "handwork.agent.manus:Manus",
     "swe": "handwork.agent.swe:SWEAgent",
+    "mcp": "handwork.agent.mcp:MCPAgent",
 }

@@ -250,3 +250,9 @@ class Settings(SettingsTable):
     @property
     def store_path(self) -> Path:
         return Path(self.store.path).expanduser() if self.store.path else self.home.store
+
+    @property
+    def own_files(self) -> list[Path]:
+        """What nothing in a sandbox may see: the store, wherever it is, and the folders of data and configuration."""
+        store = [self.store_path.with_name(self.store_path.name + end) for end in ("", "-wal", "-shm", "-lock")]
+        return [self.home.data, self.home.config, *store]

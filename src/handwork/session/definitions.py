@@ -12,9 +12,11 @@ from typing import Literal, Protocol
 from handwork.config import MCPServerSettings, Settings
 from handwork.errors import MCPUnavailable, Waiting
 from handwork.events import ApprovalRequested, ApprovalResolved, Event
+from handwork.mcp.changes import difference
 from handwork.mcp.connection import Connection
 from handwork.mcp.offer import Offer, ToolOffer
 from handwork.schema import Action, Approval, ApprovalRequest, Approve, Function, ToolCall
+from handwork.session.records import Records
 from handwork.tool.call_clock import CallClock
 
 ABOUT_A_SERVER = "mcp server"
@@ -48,21 +50,28 @@ class Asks(Protocol):
 
 @dataclass(slots=True)
 class _Known:
-    """Of one server: the offer that was approved, the definitions that hold by the tools' names, and the digests of those that were
-    refused or that a notice was about."""
+    """Of one server: the offer that was approved, the definitions that hold by the tools' names, its instructions, and the digests
+    of what was refused or what a notice was about."""
 
     offer: Offer
     accepted: dict[str, ToolOffer]
+    instructions: str
     refused: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
     asked: int = 0
+    settled: Offer | None = None
+    """What the server offered when all of it was decided."""
     for_session: set[str] = field(default_factory=set)
     """Digests of what was accepted for this session alone."""
 
     def holds(self, tool: ToolOffer) -> bool:
         """Whether a tool is described as it was approved."""
         before = self.accepted.get(tool.name)
-        return before is not None and before.digest == tool.digest
+        return before is not None and (before == tool or before.digest == tool.digest)
+
+    def holds_for_good(self, tool: ToolOffer) -> bool:
+        """Whether it was approved for more than this session."""
+        return self.holds(tool) and not (self.for_session and tool.digest in self.for_session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,89 +94,103 @@ class _Changes:
 
 
 class Definitions:
-    """Decides for one session. The records of configured servers lie in the configuration folder; others are known here alone."""
+    """Decides for one session. `records` are what the user's folder holds of configured servers; others are known here alone."""
 
     def __init__(self, session: Asks) -> None:
         self._session = session
         self._known: dict[str, _Known] = {}
         self._one_by_one = asyncio.Lock()
-
-    def recorded(self, name: str, settings: MCPServerSettings) -> Offer | None:
-        """The offer of a configured server as it was approved, so that it need not be started to be known."""
-        return None
-
-    def is_old(self, name: str, settings: MCPServerSettings) -> bool:
-        """Whether a record is so old that its server should be looked at."""
-        return False
+        self.records = Records(session.settings, session.notify)
 
     async def approved(self, connection: Connection) -> Offer:
         """See Servers.approved."""
         async with self._one_by_one:
             known = self._known_of(connection)
             live = connection.offer
-            if live is None:
+            if live is None or live is known.settled:
                 return known.offer
             changes = self._changes(known, connection, live)
-            if changes.tools:
-                await self._settle(connection, known, changes)
-            known.offer = replace(live, tools=tuple(tool for tool in live.tools if known.holds(tool)))
+            if not changes.tools or await self._settle(connection, known, changes, live):
+                known.settled = live
+            tools = tuple(tool for tool in live.tools if known.holds(tool))
+            known.offer = replace(live, tools=tools, instructions=known.instructions)
+            self._keep(connection, known, live)
             return known.offer
 
-    def holds(self, connection: Connection, name: str) -> bool:
+    def holds(self, connection: Connection, tool: ToolOffer) -> bool:
         """Whether a tool may be called: the server, as far as it was heard, describes it as it was approved."""
-        known, live = self._known.get(_key(connection)), connection.offer
-        if known is None or live is None:
+        known, live = self._known.get(_key(connection.name, connection.settings)), connection.offer
+        if known is None or live is None or not known.holds(tool):
             return False
-        return any(tool.name == name and known.holds(tool) for tool in live.tools)
+        return any(each.name == tool.name and known.holds(each) for each in live.tools)
 
     def _known_of(self, connection: Connection) -> _Known:
-        key = _key(connection)
+        key = _key(connection.name, connection.settings)
         if key not in self._known:
-            offer = self.recorded(connection.name, connection.settings) or connection.offer
+            offer = self.records.find(connection.name, connection.settings) or connection.offer
             if offer is None:
                 raise MCPUnavailable(
                     f"The MCP server {connection.name} was never connected: nothing is known of its tools"
                 )
-            self._known[key] = _Known(offer, {tool.name: tool for tool in offer.tools})
+            self._known[key] = _Known(offer, {tool.name: tool for tool in offer.tools}, offer.instructions)
         return self._known[key]
 
     def _changes(self, known: _Known, connection: Connection, live: Offer) -> _Changes:
         """What a person has to look at; new tools that need nobody are accepted here."""
-        others = [tool for tool in live.tools if not known.holds(tool)]
+        wanted = connection.settings.takes
+        others = [tool for tool in live.tools if not known.holds(tool) and wanted(tool.name)]
         added = tuple(tool for tool in others if tool.name not in known.accepted)
-        if connection.settings.new_tools or not self._is_configured(connection):
+        if connection.settings.new_tools or not self.records.is_configured(connection.name, connection.settings):
             known.accepted |= {tool.name: tool for tool in added}
             added = ()
         changed = tuple(tool for tool in others if tool.name in known.accepted and not known.holds(tool))
         return _Changes(_not_in(changed, known.refused), _not_in(added, known.refused))
 
-    def _is_configured(self, connection: Connection) -> bool:
-        """Whether a file names the server: who named it otherwise, a program or an option, takes it as it is."""
-        return self._session.settings.mcp.servers.get(connection.name) == connection.settings
+    def _keep(self, connection: Connection, known: _Known, live: Offer) -> None:
+        """Write down what holds for good: a definition that was not approved so leaves the one before in its place.
+
+        One that is gone is remembered where new tools come without a question: it may come back as another.
+        """
+        name, settings = connection.name, connection.settings
+        if not self.records.is_configured(name, settings):
+            return
+        record = self.records.find(name, settings)
+        before = {tool.name: tool for tool in record.tools} if record else {}
+        after = {tool.name: tool for tool in live.tools}
+        kept: list[ToolOffer] = []
+        for tool_name in sorted(before.keys() | after.keys()):
+            new, old = after.get(tool_name), before.get(tool_name)
+            if new is not None and known.holds_for_good(new):
+                kept.append(new)
+            elif old is not None and (new is not None or settings.new_tools):
+                kept.append(old)
+        self.records.keep(name, settings, replace(known.offer, tools=tuple(kept)))
 
     # ---- with the human
 
-    async def _settle(self, connection: Connection, known: _Known, changes: _Changes) -> None:
-        """Have a person decide about changes, if one is there; what was not allowed is left out."""
+    async def _settle(self, connection: Connection, known: _Known, changes: _Changes, live: Offer) -> bool:
+        """Have a person decide about changes, if one is there; what was not allowed is left out. False: nobody was asked yet."""
         session = self._session
         if session.approve_door is not None and not session.at_work:
-            return  # the first step of the next run asks
+            return False  # the first step of the next run asks
         if session.approve_door is None or known.asked >= _MOST:
             self._leave_out(connection, known, changes, _TOO_OFTEN if known.asked else _LEFT_OUT)
-            return
+            return True
         known.asked += 1
         try:
             with session.clock.stopped():
                 approval = await self._put(_request(connection, known, changes), session.approve_door)
         except Waiting:
             self._leave_out(connection, known, changes, _LEFT_OUT)
-            return
+            return True
         if approval.decision == "deny":
             known.refused |= {tool.digest for tool in changes.tools}
-            return
+            return True
         known.accepted |= {tool.name: tool for tool in changes.tools}
+        known.instructions = live.instructions
         if approval.decision != "allow_always":
             known.for_session |= {tool.digest for tool in changes.tools}
+        return True
 
     def _leave_out(self, connection: Connection, known: _Known, changes: _Changes, words: str) -> None:
         """Say it once a definition."""
@@ -202,8 +225,8 @@ def _by(who: Literal["human", "mode"]) -> Literal["human", "mode"]:
     return who
 
 
-def _key(connection: Connection) -> str:
-    return f"{connection.name}\n{connection.settings.model_dump_json()}"
+def _key(name: str, settings: MCPServerSettings) -> str:
+    return f"{name}\n{settings.model_dump_json()}"
 
 
 def _not_in(tools: Sequence[ToolOffer], digests: set[str]) -> tuple[ToolOffer, ...]:
@@ -227,7 +250,3 @@ def _request(connection: Connection, known: _Known, changes: _Changes) -> Approv
         preview=difference([known.accepted[t.name] for t in changes.changed], changes.tools),
         rules=(f"the tools of {connection.name} as they are described here",),
     )
-
-
-def difference(before: Sequence[ToolOffer], after: Sequence[ToolOffer]) -> str:
-    return ""

@@ -67,7 +67,7 @@ class Place:
                 workspace=session.workspace,
                 artifacts=session.artifacts,
                 notify=session.notify,
-                hide=_own_files(session.settings),
+                hide=session.settings.own_files,
                 daytona=session.settings.daytona,
                 environ=session.settings.environ,
                 allow_host=self._hosts.allow,
@@ -99,9 +99,3 @@ class Place:
 
 def _real_name(path: str) -> Path:
     return Path(path).expanduser().absolute()
-
-
-def _own_files(settings: Settings) -> list[Path]:
-    """What nothing in the sandbox may see: the store, wherever it is, and the folders of data and configuration."""
-    store = [settings.store_path.with_name(settings.store_path.name + end) for end in ("", "-wal", "-shm", "-lock")]
-    return [settings.home.data, settings.home.config, *store]

@@ -97,9 +97,10 @@ class Servers:
     # ---- connections
 
     def connection(self, name: str, settings: MCPServerSettings) -> Connection:
-        """The session's connection to a server; made at the first use, and anew where the last one is closed."""
+        """The session's connection to a server; made at the first use, and anew where the last one is closed or gone for good."""
+        self._connections = [each for each in self._connections if each.state not in ("closed", "gone")]
         for known in self._connections:
-            if known.name == name and known.settings == settings and known.state != "closed":
+            if known.name == name and known.settings == settings:
                 return known
         self.declare({name: settings})
         made = Connection(name, settings, self._surroundings(name, settings))
