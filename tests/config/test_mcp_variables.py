@@ -101,6 +101,7 @@ def test_one_server_that_lacks_a_variable_is_no_matter_of_the_others(places: Pla
     assert servers["lacks"].unset == ("ONE", "TWO", "THREE")
     assert servers["lacks"].args == ("${ONE}", "${TWO}")
     assert servers["has"].unset == ()
+    assert servers["has"].written.cwd == "${workspaceFolder}/sub"
     assert servers["has"].env == {"E": "value"}
     assert servers["has"].cwd == f"{places.workspace.resolve()}/sub"
 

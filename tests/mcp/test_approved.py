@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from handwork.config import MCPServerSettings
+from handwork.config.mcp_variables import with_values
 from handwork.errors import ConfigError
 from handwork.mcp.approved import Approved
 from handwork.mcp.offer import Offer, ToolOffer
@@ -162,3 +163,11 @@ def test_where_nothing_can_be_written_the_error_says_what_to_do(tmp_path: Path) 
     (tmp_path / "mcp").write_text("a file")
     with pytest.raises(ConfigError, match="cannot be kept"):
         Approved(tmp_path / "mcp").keep("s", SETTINGS, OFFER)
+
+
+def test_in_another_workspace_and_with_another_key_it_is_the_same_server(approved: Approved) -> None:
+    written = MCPServerSettings(command="server", args=("${workspaceFolder}", "--key=${KEY}"), cwd="${workspaceFolder}")
+    approved.keep("s", with_values(written, {"KEY": "one"}, "/ws/one"), OFFER)
+    assert approved.find("s", with_values(written, {"KEY": "two"}, "/ws/two")) == OFFER
+    assert approved.find("s", with_values(written, {}, "/ws/two")) == OFFER
+    assert approved.find("s", written.model_copy(update={"args": ("/ws/one", "--key=one")})) is None

@@ -70,6 +70,7 @@ class MCPServerSettings(SettingsTable):
     oauth: MCPLoginSettings = MCPLoginSettings()
 
     _unset: tuple[str, ...] = PrivateAttr(default=())
+    _written: MCPServerSettings | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -99,12 +100,17 @@ class MCPServerSettings(SettingsTable):
         wanted = any(_fits(tool, pattern) for pattern in self.tools)
         return wanted and not any(_fits(tool, pattern) for pattern in self.without_tools)
 
-    def with_unset(self, names: tuple[str, ...], values: Mapping[str, Any]) -> MCPServerSettings:
-        """This with other values, of which variables of these names are missing."""
-        if not names and not values:
+    @property
+    def written(self) -> MCPServerSettings:
+        """This as it was written, before the values of variables and the names of folders were put in."""
+        return self._written or self
+
+    def filled(self, values: Mapping[str, Any], unset: tuple[str, ...] = ()) -> MCPServerSettings:
+        """This with values put in, for which variables of these names are missing."""
+        if not values and not unset:
             return self
         found = self.model_copy(update=values)
-        found._unset = names
+        found._unset, found._written = unset, self.written
         return found
 
 

@@ -39,7 +39,7 @@ def with_values(server: MCPServerSettings, environ: Mapping[str, str], workspace
         found[name] = {key: values.of_secret(value) for key, value in getattr(server, name).items()}
     found["oauth"] = with_variables(server.oauth, environ)
     changed = {name: value for name, value in found.items() if value != getattr(server, name)}
-    return server.with_unset(tuple(dict.fromkeys(values.unset)), changed)
+    return server.filled(changed, tuple(dict.fromkeys(values.unset)))
 
 
 def variables_in(value: Any) -> Iterator[str]:

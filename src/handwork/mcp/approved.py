@@ -41,7 +41,9 @@ class Record:
 
 
 def key_of(settings: MCPServerSettings) -> str:
-    """What makes a server this one: what is started or asked. Values of variables and headers may change, their names may not."""
+    """What makes a server this one: what is started or asked, as it was written. Values of variables and headers may change, their
+    names may not; and in another workspace it is the same server."""
+    settings = settings.written
     words = {
         "type": settings.type,
         "command": settings.command,
