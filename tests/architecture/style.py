@@ -38,7 +38,7 @@ STARTS_PROGRAMS: dict[str, str] = {
     "cli.doctor.installation": "imports the packages that we need; the environment is without_keys()",
     "cli.doctor.tools": "asks bwrap for its version; the environment is without_keys()",
     "sandbox.inside.jobs": "inside of the sandbox",
-    "sandbox.launch": "starts the sandbox; the environment is base_environment()",
+    "sandbox.launch": "starts the sandbox; the environment is base_environment(), beside it passed_on()",
     "store.own_git": "git; the environment is its own",
     "tool.search_inside.ripgrep": "inside of the sandbox",
 }

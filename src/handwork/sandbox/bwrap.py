@@ -57,10 +57,11 @@ class BwrapSandbox(GuardedSandbox):
     def __init__(
         self, workspace: Path, artifacts: Path, notify: Notify, *, network: bool = False, hide: Sequence[Path] = (),
         program: Path | None = None, limits: Limits | None = None, writable: Sequence[str] = (),
-        rules: Rules | None = None,
+        rules: Rules | None = None, readable: Sequence[Path] = (),
     ) -> None:  # fmt: skip
         super().__init__(workspace, artifacts, notify, limits, writable=writable, rules=rules)
         self._network, self._hide, self._program = network, tuple(hide), program
+        self._readable = tuple(readable)
         self._strict = self._descriptors = self._sized = True
 
     def _launch_in(self, guard: Guard) -> Connection:
@@ -119,7 +120,9 @@ class BwrapSandbox(GuardedSandbox):
 
         room = self._limits.room if self._sized else 0
         try:
-            return root.build(self._workspace, self._artifacts, self._hide, self._network, kept, opener, room)
+            return root.build(
+                self._workspace, self._artifacts, self._hide, self._network, kept, opener, room, self._readable
+            )
         except OSError as error:
             wire.close_all(opened)
             raise ConfigError(

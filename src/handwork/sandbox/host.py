@@ -17,12 +17,16 @@ from handwork.sandbox.launch import base_environment, launch
 from handwork.sandbox.limits import Limits, low_disk
 from handwork.schema import Notify
 
+_LOUD = "NO SANDBOX (host): what the model runs can read and change everything that you can, and use the network."
+
 
 class HostSandbox(SupervisedSandbox):
     """Runs programs with all the rights of the user: announced loudly as soon as it is chosen."""
 
     name = "host"
     contained = False
+    announced = True
+    """Whether it is the place of what the model runs, and that is said."""
 
     def __init__(
         self,
@@ -32,14 +36,13 @@ class HostSandbox(SupervisedSandbox):
         *,
         hide: Sequence[Path] = (),
         limits: Limits | None = None,
+        readable: Sequence[Path] = (),
     ) -> None:
         super().__init__(workspace, artifacts, notify, limits)
-        self._hide = tuple(hide)
+        self._hide, self._readable = tuple(hide), tuple(readable)
         self._scratch = ""
-        notify(
-            "warning",
-            "NO SANDBOX (host): what the model runs can read and change everything that you can, and use the network.",
-        )
+        if self.announced:
+            notify("warning", _LOUD)
 
     def _launch(self) -> Connection:
         if sys.platform != "linux":
@@ -55,7 +58,8 @@ class HostSandbox(SupervisedSandbox):
         (Path(self._scratch) / "home" / git_identity.FILE).write_text(own)
         artifacts = os.path.realpath(self._artifacts)
         hidden = [path for path in map(os.path.realpath, self._hide) if not Path(artifacts).is_relative_to(path)]
-        allowed = {"readable": [artifacts], "writable": [self.workspace, self._scratch], "hidden": hidden}
+        seen = [artifacts, *map(os.path.realpath, self._readable)]
+        allowed = {"readable": seen, "writable": [self.workspace, self._scratch], "hidden": hidden}
         try:
             return launch(
                 [],

@@ -43,10 +43,10 @@ class LandlockSandbox(GuardedSandbox):
     def __init__(
         self, workspace: Path, artifacts: Path, notify: Notify, *, network: bool = False, hide: Sequence[Path] = (),
         limits: Limits | None = None, writable: Sequence[str] = (),
-        rules: Rules | None = None,
+        rules: Rules | None = None, readable: Sequence[Path] = (),
     ) -> None:  # fmt: skip
         super().__init__(workspace, artifacts, notify, limits, writable=writable, rules=rules)
-        self._network, self._hide = network, tuple(hide)
+        self._network, self._hide, self._readable = network, tuple(hide), tuple(readable)
         self._scratch = ""
         notify("warning", weaker(landlock.version(), network))
 
@@ -120,7 +120,7 @@ class LandlockSandbox(GuardedSandbox):
 
     def _seen(self) -> list[str]:
         places = [*root.system_places(self._network), *root.python_folders(), Path(sys.executable), self._artifacts]
-        return [*map(str, places), *_ACCOUNTS, "/proc"]
+        return [*map(str, places), *map(os.path.realpath, self._readable), *_ACCOUNTS, "/proc"]
 
     def _hide_but_artifacts(self) -> list[Path]:
         return [path for path in self._hide if not self._artifacts.is_relative_to(os.path.realpath(path))]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import pwd
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,16 +17,12 @@ from handwork.sandbox.host import HostSandbox
 from handwork.sandbox.landlock import LandlockSandbox
 from handwork.sandbox.limits import limits_of
 from handwork.sandbox.network.opening import proxy_of
+from handwork.sandbox.readable import shown, without_own
 from handwork.sandbox.remote.opening import open_daytona, open_docker
+from handwork.sandbox.unfit import unfit
 from handwork.schema import AllowHost, Notify
 
 __all__ = ["check_workspace", "find_bwrap", "open_sandbox", "probe"]
-
-_SYSTEM = (
-    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/nix", "/opt", "/proc", "/root", "/run",
-    "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/lib", "/var/tmp", "/usr/local", "/usr/bin", "/usr/lib",
-)  # fmt: skip
-_PRIVATE = (".ssh", ".gnupg", ".aws", ".kube")
 
 
 def open_sandbox(
@@ -42,12 +36,14 @@ def open_sandbox(
     daytona: DaytonaSettings | None = None,
     environ: Mapping[str, str] | None = None,
     rules: Rules | None = None,
+    readable: Sequence[Path] = (),
 ) -> Sandbox:
     """The sandbox that the settings name; nothing is started or made before its first use.
 
     `hide` are Handwork's own folders and files (store, configuration), which nothing inside may see. `auto` means bwrap, and
     landlock where that does not run: announced, and `contained` no more; never host. `allow_host` decides about each place that is
     to be reached; without it, the allow-list alone does. `rules` close paths, as far as the backend can: it says where it cannot.
+    `readable` are files and folders outside of the workspace that are shown read-only; what cannot be shown is told.
     `environ` says where an engine is. Raises ConfigError for a workspace that cannot be one; the first use raises
     SandboxUnavailable, with the choices, where the backend does not run.
     """
@@ -62,14 +58,27 @@ def open_sandbox(
     proxy = proxy_of(settings, "bwrap" if settings.chosen == "auto" else settings.chosen, allow_host, notify)
     if settings.backend == "host":
         _say_unheld(rules, notify)
-        return HostSandbox(real, kept, notify, hide=hide, limits=limits_of(settings))
+        return HostSandbox(real, kept, notify, hide=hide, limits=limits_of(settings), readable=readable)
     check_workspace(settings, real)
+    extra = shown(readable, workspace=real, hide=hide, notify=notify)
     known = os.environ if environ is None else environ
     if settings.chosen == "docker":
         return open_docker(
-            settings, workspace=real, artifacts=kept, notify=notify, hide=hide, environ=known, rules=rules
+            settings,
+            workspace=real,
+            artifacts=kept,
+            notify=notify,
+            hide=hide,
+            environ=known,
+            rules=rules,
+            readable=without_own(extra, hide=hide, notify=notify),
         )
     if settings.chosen == "daytona":
+        if extra:
+            notify(
+                "warning",
+                f"A sandbox at Daytona does not have {', '.join(map(str, extra))}: it sees no files of this machine",
+            )
         return open_daytona(
             settings,
             daytona or DaytonaSettings(),
@@ -82,6 +91,7 @@ def open_sandbox(
         )
 
     def weaker() -> LandlockSandbox:
+        seen = without_own(extra, hide=hide, notify=notify)
         return LandlockSandbox(
             real,
             kept,
@@ -91,6 +101,7 @@ def open_sandbox(
             limits=limits_of(settings),
             writable=settings.writable,
             rules=rules,
+            readable=seen,
         )
 
     if settings.backend == "landlock":
@@ -104,6 +115,7 @@ def open_sandbox(
         limits=limits_of(settings),
         writable=settings.writable,
         rules=rules,
+        readable=extra,
     )
     sandbox.proxy = proxy
     if settings.backend == "bwrap":
@@ -124,7 +136,7 @@ def _say_unheld(rules: Rules | None, notify: Notify) -> None:
 
 def check_workspace(settings: SandboxSettings, workspace: Path) -> None:
     """Raises ConfigError for a folder that must not be shown to a sandbox; any will do on the host."""
-    if settings.backend != "host" and (why := _unfit(workspace)):
+    if settings.backend != "host" and (why := unfit(workspace)):
         raise ConfigError(
             f"The workspace {workspace} cannot be shown to a sandbox: {why}",
             hint="make a folder for the task and name it with --workspace, or work in one below",
@@ -149,24 +161,3 @@ async def probe(settings: SandboxSettings | None = None) -> None:
             await sandbox.exec(["true"], timeout=30)
         finally:
             await sandbox.close()
-
-
-def _unfit(workspace: Path) -> str:
-    if str(workspace) in _SYSTEM:
-        return "it is a folder of the system"
-    for place in ("/proc", "/sys", "/dev"):
-        if workspace.is_relative_to(place):
-            return f"it lies in {place}"
-    if any(home.is_relative_to(workspace) for home in _homes()):
-        return "it is or holds your home folder, with your keys and passwords"
-    for name in _PRIVATE:
-        if (workspace / name).exists():
-            return f"it holds {name}"
-    return ""
-
-
-def _homes() -> list[Path]:
-    homes = [os.environ.get("HOME", "")]
-    with contextlib.suppress(KeyError):  # a container's user may have no entry
-        homes.append(pwd.getpwuid(os.getuid()).pw_dir)
-    return [Path(os.path.realpath(home)) for home in homes if home and home != "/"]

@@ -94,8 +94,9 @@ def build(
     kept: Kept = _NOTHING_KEPT,
     opener: Opener = lambda path: None,
     room: int = 0,
+    readable: Sequence[Path] = (),
 ) -> Mounts:
-    """The root: system and python read-only, workspace writable, home and /tmp private, `hide` masked. Paths are real ones.
+    """The root: system, python and `readable` read-only, workspace writable, home and /tmp private, `hide` masked. Paths are real ones.
 
     `room` is how many bytes each of the folders may hold that lie in memory; 0 is half of the machine's.
     """
@@ -106,6 +107,8 @@ def build(
     plan.tmpfs(HOME, size)
     for folder in (*python_folders(), *imported_folders(workspace)[0], Path(sys.executable)):
         plan.read_only(folder, within=workspace)
+    for path in readable:
+        plan.read_only(path, within=workspace)
     plan.add(str(workspace), "--bind", str(workspace), str(workspace))
     for path in kept.pinned:
         plan.pin(path, workspace)

@@ -39,6 +39,7 @@ class DockerSandbox(RelayedSandbox, GuardedSandbox):
     def __init__(
         self, settings: SandboxSettings, workspace: Path, artifacts: Path, notify: Notify, *, limits: Limits,
         environ: Mapping[str, str], hide: Sequence[Path] = (), rules: Rules | None = None,
+        readable: Sequence[Path] = (),
     ) -> None:  # fmt: skip
         image = settings.image
         super().__init__(
@@ -46,6 +47,7 @@ class DockerSandbox(RelayedSandbox, GuardedSandbox):
             where=f"a container of {image}", limits=limits,
         )  # fmt: skip
         self._image, self._hide, self._environ = image, tuple(hide), environ
+        self._readable = tuple(readable)
         self._network = settings.network or settings.network_enabled
         self._writable, self._rules = tuple(settings.writable), rules or Rules()
         self._stop = threading.Event()
@@ -100,6 +102,8 @@ class DockerSandbox(RelayedSandbox, GuardedSandbox):
         kept = mounts.Kept(held, guard.pinned, guard.sockets, list(guard.ruled.masked))
         mounts.show_workspace(seen, self._workspace, self.workspace, self._hide, kept)
         seen.bind(self._artifacts, self.artifacts, read_only=True)
+        for path in self._readable:
+            seen.bind(os.path.realpath(path), str(path), read_only=True)
         return {
             "Image": self._image,
             "Entrypoint": list(boot.command),

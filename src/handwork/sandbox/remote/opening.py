@@ -39,13 +39,13 @@ _OPENMANUS_MEMORY, _OPENMANUS_CPUS = "512m", 1.0
 
 def open_docker(
     settings: SandboxSettings, *, workspace: Path, artifacts: Path, notify: Notify, hide: Sequence[Path],
-    environ: Mapping[str, str], rules: Rules | None = None,
+    environ: Mapping[str, str], rules: Rules | None = None, readable: Sequence[Path] = (),
 ) -> DockerSandbox:  # fmt: skip
     """A sandbox in a container. Raises ConfigError for a work_dir that cannot be one."""
     check_work_dir(settings.work_dir)
     return DockerSandbox(
         settings, workspace, artifacts, notify, limits=container_limits(settings), environ=environ, hide=hide,
-        rules=rules,
+        rules=rules, readable=readable,
     )  # fmt: skip
 
 
