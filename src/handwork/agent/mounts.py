@@ -14,6 +14,7 @@ from handwork.errors import ConfigError, MCPServerError, MCPUnavailable
 from handwork.mcp.connection import Connection
 from handwork.mcp.names import tool_names
 from handwork.mcp.offer import Offer, ToolOffer
+from handwork.mcp.resources import MCPResources
 from handwork.session import Session
 from handwork.session.servers import Servers
 from handwork.tool.base import Tool
@@ -59,6 +60,7 @@ class Mounts:
         self._session: Session | None = None
         self._mounts: dict[str, Mount] = {}
         self._ours: dict[str, Tool] = {}
+        self._resources = MCPResources(self._with_resources)
         self._mounted: tuple[ToolCollection, Sequence[Offer | None]] | None = None
 
     def __getitem__(self, name: str) -> Mount:
@@ -255,7 +257,13 @@ class Mounts:
                 tool.name: self._tool(mount, tool, names[tool.name]) for tool in offered if tool.name in names
             }
             wanted |= {tool.name: tool for tool in mount.tools.values()}
+        if self._with_resources() and not self._plain and self._resources.name not in taken:
+            wanted[self._resources.name] = self._resources
         return wanted
+
+    def _with_resources(self) -> dict[str, Connection]:
+        """The servers that have resources: one tool reads those of all."""
+        return {name: mount.connection for name, mount in self._mounts.items() if mount.offer and mount.offer.resources}
 
     def _tool(self, mount: Mount, offer: ToolOffer, name: str) -> ApprovedTool:
         """The tool that is there already, if it is the same, so that the list of tools stays what it is."""

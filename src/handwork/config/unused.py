@@ -9,7 +9,7 @@ from handwork.config.settings import Settings
 from handwork.config.table import SettingsTable
 from handwork.errors import ConfigError
 
-_FOR_LATER = ("browser", "search", "mcp", "runflow")
+_FOR_LATER = ("browser", "search", "runflow")
 """Tables of tools that this version does not have yet; they are kept for whoever reads them."""
 _OF_A_CONTAINER = ("image", "work_dir", "network_enabled")
 """Keys of [sandbox] that describe a container, and nothing else. Of Daytona's, the image has a key of its own."""
@@ -25,8 +25,6 @@ def without_effect(settings: Settings, origins: Mapping[KeyPath, Origin]) -> lis
         if _is_for_later(settings, path) and _differs(settings, path):
             found.setdefault(f"[{'.'.join(path[:-1])}]", []).append(path[-1])
     told = [f"{table} {', '.join(keys)}" for table, keys in found.items()]
-    if servers := [name for name, server in settings.mcp.servers.items() if not server.disabled]:
-        told.append(f"the MCP servers {', '.join(servers)}")
     instead = _HAS_NETWORK if "network_enabled" in found.get("[sandbox]", ()) and not settings.sandbox.network else ""
     return [f"Accepted, but without effect in this version: {'; '.join(told)}{instead}"] if told else []
 
@@ -38,7 +36,7 @@ def _is_for_later(settings: Settings, path: KeyPath) -> bool:
         return path[1] == "timeout" or (here and path[1] in (*_OF_A_CONTAINER, *described))
     if path[0] == "daytona":
         return settings.sandbox.chosen != "daytona" or path[1] == "sandbox_entrypoint"
-    return path[0] in _FOR_LATER and path[:2] != ("mcp", "servers")
+    return path[0] in _FOR_LATER
 
 
 def container_notice(settings: Settings, origins: Mapping[KeyPath, Origin], layers: Sequence[Layer]) -> list[str]:

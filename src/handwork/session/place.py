@@ -72,6 +72,7 @@ class Place:
                 environ=session.settings.environ,
                 allow_host=self._hosts.allow,
                 rules=session.grants.closing,
+                readable=self._readable,
             )
         return self._sandbox
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,13 @@ from handwork.mcp.offer import Offer
 from handwork.mcp.programs import installed_argv, program_paths
 from handwork.mcp.surroundings import Surroundings
 from handwork.sandbox.base import Process, Sandbox
+from handwork.sandbox.beside import Beside
 from handwork.schema import Approve, Ask, Question
 from handwork.session.definitions import Definitions
 from handwork.session.place import Place
 from handwork.tool.call_clock import CallClock
 
-_BESIDE = "The MCP server {name} runs beside the sandbox, with your rights: its entry says sandbox = false."
+_BESIDE = "The MCP server {name} runs beside the sandbox, with your rights."
 _OPENED = "For the MCP server {name} the sandbox can also {what}."
 _TOO_LATE = "The sandbox was opened before the MCP server {name} was named: it cannot {what}."
 _NO_LIST = "The MCP server {name} cannot reach {hosts}: this sandbox cannot open the network for chosen hosts alone."
@@ -35,6 +36,7 @@ class Holds(Protocol):
 
     settings: Settings
     workspace: Path
+    artifacts: Path
     place: Place
     clock: CallClock
     door: asyncio.Lock
@@ -51,6 +53,8 @@ class Holds(Protocol):
 
     def tell(self, event: Event) -> None: ...
 
+    def hide(self, secrets: Iterable[str]) -> None: ...
+
     def masked(self, value: str) -> str: ...
 
     async def commit(self) -> None: ...
@@ -64,6 +68,7 @@ class Servers:
         self._connections: list[Connection] = []
         self._declared: dict[str, MCPServerSettings] = {}
         self._asking: set[asyncio.Task[str]] = set()
+        self._beside: Beside | None = None
         self.definitions = Definitions(session)
 
     # ---- before anything starts
@@ -130,6 +135,8 @@ class Servers:
         self.withdraw()
         closing, self._connections = self._connections, []
         ends = await asyncio.gather(*(each.close() for each in closing), return_exceptions=True)
+        if self._beside is not None:
+            await self._beside.close()
         for error in ends:
             if isinstance(error, BaseException):
                 raise error
@@ -147,6 +154,7 @@ class Servers:
             ask=self._ask if session.ask_door is not None else None,
             clock=session.clock,
             environ=session.settings.environ,
+            hide=session.hide,
         )
 
     async def _spawn(
@@ -155,7 +163,15 @@ class Servers:
         argv = installed_argv(name, argv, self._session.settings.home)
         if contained:
             return await self._session.sandbox.spawn(argv, cwd=cwd, env=env, stdin=True, apart=True)
-        raise NotImplementedError
+        return await self._place_beside().spawn(argv, cwd=cwd, env=env, stdin=True, apart=True)
+
+    def _place_beside(self) -> Beside:
+        """Where servers run that are not in the sandbox; made with the first one."""
+        session = self._session
+        if self._beside is None:
+            environ = session.settings.environ
+            self._beside = Beside(session.workspace, session.artifacts, session.notify, environ=environ)
+        return self._beside
 
     async def _ask(self, text: str) -> str:
         """Put a server's question to the human, with the limits of calls standing still. Raises Waiting where nobody answers."""
