@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
 from handwork.server.token import is_token
 
@@ -16,6 +16,11 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_ORIGIN = re.compile(
+    r"(?P<scheme>[a-z]+)://(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[a-z0-9.-]+))(?::(?P<port>\d{1,5}))?",
+    re.ASCII | re.I,
+)
+"""What a browser sends as Origin, and behind a scheme as Host: parsers of URLs forgive too much."""
 _METHODS = ("GET", "POST", "DELETE")
 _PATIENCE = 30.0
 """Seconds in which the next piece of a request has to come."""
@@ -120,17 +125,11 @@ def _plain(name: str) -> str:
 
 def _parted(url: str) -> tuple[str, str, int] | None:
     """Scheme, host and port of an origin; None for whatever is none, in however odd a spelling."""
-    scheme, mark, rest = url.partition("://")
-    if not mark or not rest.isascii() or any(char in rest for char in "/?#@\\%, \t") or not rest.isprintable():
+    found = _ORIGIN.fullmatch(url)
+    if found is None:
         return None
-    try:
-        parts = urlsplit(f"//{rest}")
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return None
-    if not host or parts.netloc.endswith(":"):
-        return None
-    return scheme.lower(), host, 80 if port is None else port
+    scheme, host, port = found["scheme"], found["address"] or found["name"], found["port"]
+    return scheme.lower(), host.lower(), int(port) if port else 80
 
 
 def _all(scope: Scope, name: bytes) -> list[str]:

@@ -40,10 +40,11 @@ def _read(file: Path) -> str:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
         raise ConfigError(f"The token file {file} cannot be read: {error.strerror}") from error
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise ConfigError(f"The token file {file} is no file", hint="name a file, or one that is not there yet")
     with os.fdopen(descriptor, "rb") as opened:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise ConfigError(f"The token file {file} is no file", hint="name a file, or one that is not there yet")
         if found.st_mode & 0o077 or found.st_uid not in (os.geteuid(), 0):
             raise ConfigError(f"The token file {file} can be read by others", hint=f"chmod 600 {file}")
         data = opened.read(_LONGEST + 1)
