@@ -169,6 +169,33 @@ async def test_a_server_is_told_whether_a_person_can_be_asked(place: Place) -> N
     assert "not supported" in words(await connection.call("ask", {}))
 
 
+async def test_what_a_server_asks_is_put_to_the_person_and_takes_none_of_the_calls_time(place: Place) -> None:
+    asked = []
+
+    async def ask(question: str) -> str:
+        asked.append(question)
+        await asyncio.wait([asyncio.create_task(asyncio.Event().wait())], timeout=1.5)
+        return "forty-two"
+
+    connection = place.connect(ask=ask, timeout=1.0)
+    await connection.ready()
+    answer = json.loads(words(await connection.call("ask", {"message": "How many?"})))
+    assert answer == {"action": "accept", "content": {"answer": "forty-two"}}
+    assert "How many?" in asked[0]
+
+
+async def test_a_server_that_asks_out_of_the_blue_disturbs_nobody(place: Place) -> None:
+    async def ask(question: str) -> str:
+        raise AssertionError(question)
+
+    connection = place.connect("--ask-first", ask=ask)
+    await connection.ready()
+    answered = "answer"
+    while answered not in words(await connection.call("heard", {})):
+        pass
+    assert connection.state == "ready"
+
+
 async def test_what_is_asked_before_it_is_connected_waits(place: Place) -> None:
     connection = place.connect("--start-slowly", "0.3")
     connection.start()

@@ -58,11 +58,14 @@ class Http:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
+        self._inbox.close()
         if self._pump is not None:
             self._pump.cancel()
-            await asyncio.gather(self._pump, return_exceptions=True)
-        self._inbox.close()
-        return await self._stack.__aexit__(kind, error, trace)
+        try:  # before anything is awaited: a failure inside cancels that until its scope is left
+            return await self._stack.__aexit__(kind, error, trace)
+        finally:
+            if self._pump is not None:
+                await asyncio.gather(self._pump, return_exceptions=True)
 
     async def send(self, item: Any) -> None:
         """Send a message of the client."""

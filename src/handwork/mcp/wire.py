@@ -218,7 +218,7 @@ class Wire:
 def _message(request: Any) -> dict[str, Any]:
     """The message in a request's body, {} where there is none."""
     try:
-        message = json.loads(request.content) if request.method == "POST" else {}
+        message = json.loads(request.read()) if request.method == "POST" else {}
     except ValueError:
         message = {}
     return message if isinstance(message, dict) else {}
