@@ -12,6 +12,9 @@ from handwork.schema import JSON
 
 LEFT_OUT = "handwork/left-out"
 """In `_meta` of a list: sentences on what was taken out of it. Whatever the server wrote there itself is gone."""
+RETURNS = "handwork/returns"
+"""In `_meta` of a tool: the schema of its structured results. The library is not shown it: it would throw away the result of a call that is
+done, for not fitting, and run a server's patterns on it, which may take for ever."""
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _MOST_PARTS = 10_000
 _PARTS: Mapping[str, tuple[str, ...]] = {
@@ -157,14 +160,11 @@ def _without_oddities(tool: dict[str, JSON]) -> dict[str, JSON]:
     made = {
         key: value
         for key, value in tool.items()
-        if key in ("name", "inputSchema")
-        or (key in ("title", "description") and isinstance(value, str))
-        or (key == "outputSchema" and isinstance(value, dict) and _is_of_the_wire(value))
-        or (key == "_meta" and isinstance(value, dict))
+        if key in ("name", "inputSchema") or (key in ("title", "description") and isinstance(value, str))
     }
-    for key in ("inputSchema", "outputSchema"):
-        if key in made and made[key].get("type") != "object":
-            made[key] = {**made[key], "type": "object"}  # arguments and structured results always are
+    made["inputSchema"] = {**made["inputSchema"], "type": "object"}  # arguments always are
+    if isinstance(returns := tool.get("outputSchema"), dict):
+        made["_meta"] = {RETURNS: returns}
     if isinstance(hints := tool.get("annotations"), dict):
         said = {key: hints[key] for key in _HINTS if isinstance(hints.get(key), bool)}
         made["annotations"] = said | ({"title": hints["title"]} if isinstance(hints.get("title"), str) else {})

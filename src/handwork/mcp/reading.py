@@ -15,7 +15,7 @@ from handwork.mcp.cleaning import (
     one_line,
     subschemas,
 )
-from handwork.mcp.mending import LEFT_OUT
+from handwork.mcp.mending import LEFT_OUT, RETURNS
 from handwork.mcp.offer import Offer, PromptArgument, PromptOffer, ResourceOffer, ToolOffer
 from handwork.schema import JSON
 from handwork.tool.schema_flaw import flaw
@@ -141,9 +141,9 @@ def _tools(listed: list[Any], left: _LeftOut) -> tuple[ToolOffer, ...]:
 def _tool(name: str, listed: Any) -> ToolOffer:
     parameters = _usable(listed.input_schema)
     returns: dict[str, JSON] | None = None
-    if listed.output_schema is not None:
+    if (schema := (listed.meta or {}).get(RETURNS, listed.output_schema)) is not None:
         try:
-            returns = _usable(listed.output_schema)
+            returns = _usable(schema)
         except Unfit:
             returns = None  # nobody's arguments are judged by it
     hints: dict[str, JSON] = {}
