@@ -37,7 +37,8 @@ def _of_alternatives(rules: Mapping[str, JSON], root: Mapping[str, JSON]) -> dic
     """The properties that alternatives at the top name; one that they describe differently may be anything."""
     found: dict[str, JSON] = {}
     for keyword in ("allOf", "anyOf", "oneOf"):
-        for branch in rules.get(keyword) or ():
+        branches = rules.get(keyword)
+        for branch in branches if isinstance(branches, list) else ():
             for name, rule in properties_of(resolve(branch, root) or {}).items():
                 found[name] = rule if found.get(name, rule) == rule else {}
     return found
