@@ -76,8 +76,10 @@ class Mounts:
     @property
     def connected(self) -> dict[str, str]:
         """The servers whose tools are there, each with its address or command."""
-        there = (mount for mount in self._mounts.values() if mount.offer is not None)
-        return {mount.name: mount.connection.settings.url or mount.connection.settings.command for mount in there}
+        there = {
+            mount.name: mount.connection.settings.written for mount in self._mounts.values() if mount.offer is not None
+        }
+        return {name: written.url or written.command for name, written in there.items()}
 
     @property
     def instructions(self) -> str:
@@ -103,20 +105,21 @@ class Mounts:
                 ):  # it failed: tried once more, behind the work
                     new.waited, new.missed, new.returned = True, old.missed, old.returned
 
-    def start(self) -> None:
-        """Begin to connect those that are not known yet; a server with a record starts at its first use."""
+    def start(self, *, at_once: bool = False) -> None:
+        """Begin to connect those that are not known yet; a server with a record starts at its first use, or `at_once`, too: then all
+        are waited for."""
         for mount in self._mounts.values():
             try:
-                self._start(mount)
+                self._start(mount, at_once)
             except ConfigError as error:  # its record cannot be used, and without it nobody knows what was approved
                 mount.waited = True
                 self._miss(mount, str(error))
 
-    def _start(self, mount: Mount) -> None:
+    def _start(self, mount: Mount, at_once: bool) -> None:
         records, settings = self._servers.definitions.records, mount.connection.settings
         recorded = records.find(mount.name, settings) is not None
-        mount.waited = mount.waited or recorded
-        if not recorded or records.is_old(mount.name, settings):
+        mount.waited = not at_once and (mount.waited or recorded)
+        if at_once or not recorded or records.is_old(mount.name, settings):
             mount.connection.start()
 
     async def connect(self, name: str) -> None:

@@ -50,7 +50,7 @@ class WithServers(ToolCallAgent):
     async def initialize_mcp_servers(self) -> None:
         """Connect the servers now, and wait for them as the first step would; a run does it by itself."""
         self._use_servers(self._session_at_hand())
-        self._mounts.start()
+        self._mounts.start(at_once=True)
         await self._serve()
 
     # ---- in a session
