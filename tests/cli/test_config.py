@@ -55,6 +55,25 @@ async def test_each_value_is_shown_with_its_place_and_no_secret_at_all(user: Pat
     assert not any(secret in ended.out for secret in SECRETS)
 
 
+async def test_a_servers_entry_is_shown_as_it_is_written(user: Path, tmp_path: Path) -> None:
+    (user / "mcp.json").write_text(
+        json.dumps(
+            {
+                "mcpServers": {
+                    "a": {"command": "x", "args": ["--key=${MY_OWN}", "${workspaceFolder}"], "env": {"K": "${MY_OWN}"}},
+                    "b": {"url": "https://x.example/${MY_OWN}", "headers": {"H": "Bearer ${MY_OWN}"}},
+                }
+            }
+        )
+    )
+    for arguments in ((), ("--json",)):
+        ended = await handwork("config", "show", *arguments, cwd=tmp_path, MY_OWN="quite-a-secret")
+        assert ended.code == 0
+        assert "quite-a-secret" not in ended.out
+        assert ended.out.count("${MY_OWN}") == 3
+        assert "${workspaceFolder}" in ended.out
+
+
 async def test_as_json_it_is_one_object(user: Path, tmp_path: Path) -> None:
     ended = await handwork("config", "show", "--json", cwd=tmp_path, HANDWORK_SANDBOX_NETWORK="1")
     shown = json.loads(ended.out)

@@ -22,6 +22,11 @@ from handwork.config.masking import masked, shown, without_secrets
         ("correct horse battery staple", "…"),
         ("env:NAME", "env:NAME"),
         ("Bearer env:NAME", "Bearer env:NAME"),
+        ("${NAME}", "${NAME}"),
+        ("Bearer ${env:NAME}", "Bearer ${env:NAME}"),
+        ("${NAME:-hunter2}", "…"),
+        ("hunter2${NAME}", "…"),
+        ("${hunter-2}", "…"),
         ("env:sk-proj-abcdefghijklmnop1234", "…1234"),
         ("env:gsk_abcdefghijklmnop1234", "…1234"),
         ("hunter2 env:x", "…"),
@@ -65,7 +70,7 @@ def test_an_argument_behind_an_option_for_a_secret_is_hidden() -> None:
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=5))
 def test_no_secret_is_shown_whole(secret: str) -> None:
-    if not secret.isspace() and "env:" not in secret and "://" not in secret:  # an address is looked into
+    if not secret.isspace() and not any(part in secret for part in ("env:", "${", "://")):  # an address is looked into
         assert secret not in masked(secret)
 
 

@@ -17,6 +17,7 @@ from handwork.config.credentials import provider_key
 from handwork.config.layers import KeyPath, Origin
 from handwork.config.load import Configuration, load_configuration
 from handwork.config.masking import VARIABLE, masked, shown
+from handwork.config.mcp import MCPServerSettings
 from handwork.config.providers import find_provider, provider_name
 from handwork.config.settings import LLMSettings, Settings
 from handwork.config.table import SettingsTable, holds_named, inner_table
@@ -107,7 +108,10 @@ def _nested(
         value = getattr(table, name)
         if holds_named(field):
             for each, inner in value.items():
-                yield from _nested(f"{title}.{name}.{each}", inner, (*path, name, each), configuration)
+                written = (
+                    inner.written if isinstance(inner, MCPServerSettings) else inner
+                )  # a value may be a key of the user's
+                yield from _nested(f"{title}.{name}.{each}", written, (*path, name, each), configuration)
         elif inner_table(field) and isinstance(value, SettingsTable):
             yield from _nested(f"{title}.{name}", value, (*path, name), configuration)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 VARIABLE = re.compile(r"(?P<before>(?:[A-Za-z]+ )?)env:(?P<name>[A-Za-z_]\w*)", re.ASCII)
 """A secret that is looked up in the environment; before it may stand a scheme, as in `Bearer env:NAME`."""
+_REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{(?:env:)?[A-Za-z_]\w*\}", re.ASCII)
+"""The same as an MCP server's entry may write it."""
 _TELLS = 16
 """A secret of so many characters may show its last four."""
 _WORDS = r"[\w-]*(?:key|token|secret|passw(?:or)?d|passphrase|credentials?|auth|authorization|cookie)[\w-]*"
@@ -27,11 +29,10 @@ _FORM = re.compile(
 def masked(secret: str) -> str:
     """A secret as it may be shown: of a long one its kind (`sk-`) and last four characters, of a short one nothing.
 
-    `env:NAME` is none; an address shows all but what is secret in it.
+    `env:NAME` and `${NAME}` are none; an address shows all but what is secret in it.
     """
-    if not secret or (
-        VARIABLE.fullmatch(secret) and not _FORM.search(secret)
-    ):  # a key by mistake, not a variable's name
+    named = VARIABLE.fullmatch(secret) or _REFERENCE.fullmatch(secret)
+    if not secret or (named and not _FORM.search(secret)):  # a key by mistake, not a variable's name
         return secret
     if _ADDRESS.match(secret):
         return without_secrets(secret)
