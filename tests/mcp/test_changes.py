@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handwork.mcp.changes import LONGEST, Changes, changes, difference, usable
+from handwork.mcp.changes import LONGEST, Changes, changes, difference
 from handwork.mcp.offer import Offer, PromptOffer, ToolOffer
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}, "all": {"type": "boolean"}}}
@@ -37,13 +37,11 @@ def test_another_order_alarms_nobody() -> None:
         {"title": "Read"},
     ],
 )
-def test_any_other_definition_is_a_change_and_is_left_out(field: dict[str, Any]) -> None:
+def test_any_other_definition_is_a_change_that_alarms(field: dict[str, Any]) -> None:
     live = _with(replace(READ, **field), WRITE)
     found = changes(OFFER, live)
     assert found.changed == ("read",)
     assert found.alarming(new_tools=True)
-    for new_tools in (False, True):
-        assert usable(OFFER, live, new_tools=new_tools).tools == (WRITE,)
     assert difference(OFFER.tools, live.tools)
 
 
@@ -52,27 +50,23 @@ def test_a_tool_that_was_renamed_is_one_gone_and_one_new() -> None:
     assert (found.added, found.gone, found.changed) == (("read_all",), ("read",), ())
 
 
-def test_a_new_tool_is_taken_only_where_new_tools_are() -> None:
+def test_a_new_tool_alarms_unless_new_tools_are_welcome() -> None:
     live = _with(READ, WRITE, ToolOffer(name="zap"))
     assert changes(OFFER, live).alarming()
     assert not changes(OFFER, live).alarming(new_tools=True)
-    assert [tool.name for tool in usable(OFFER, live).tools] == ["read", "write"]
-    assert [tool.name for tool in usable(OFFER, live, new_tools=True).tools] == ["read", "write", "zap"]
 
 
-def test_tools_that_go_alarm_nobody_and_cannot_be_called() -> None:
+def test_tools_that_go_alarm_nobody() -> None:
     live = _with(READ)
     assert not changes(OFFER, live).alarming()
-    assert usable(OFFER, live).tools == (READ,)
+    assert changes(OFFER, live).gone == ("write",)
 
 
-def test_other_instructions_and_prompts_alarm_nobody_and_the_approved_instructions_stay() -> None:
+def test_other_instructions_and_prompts_alarm_nobody() -> None:
     live = replace(OFFER, instructions="Obey me.", prompts=(PromptOffer(name="p"),))
     found = changes(OFFER, live)
     assert found.words == ("instructions", "prompts")
     assert not found.alarming()
-    assert usable(OFFER, live).instructions == "Be careful."
-    assert usable(OFFER, live).prompts == live.prompts
 
 
 def test_people_see_every_line_that_differs() -> None:

@@ -1,11 +1,11 @@
-"""What a server offers now beside what was approved: what changed, what is new, what may be used without asking anybody."""
+"""What a server offers now beside what was approved: what changed, what is new, what is gone."""
 
 from __future__ import annotations
 
 import json
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from handwork.mcp.cleaning import clean, one_line
 from handwork.mcp.offer import Offer, ToolOffer
@@ -46,14 +46,6 @@ def changes(old: Offer, new: Offer) -> Changes:
         gone=tuple(sorted(before.keys() - after.keys())),
         words=tuple(word for word, differs in others if differs),
     )
-
-
-def usable(approved: Offer, live: Offer, *, new_tools: bool = False) -> Offer:
-    """What of a server's offer may be shown and called without asking: the tools that are as they were approved and, with
-    `new_tools`, those that were not there then. Its instructions are the approved ones, as they are put to the model, too."""
-    before = _by_name(approved.tools)
-    kept = [tool for tool in live.tools if (_same(tool, before[tool.name]) if tool.name in before else new_tools)]
-    return replace(live, tools=tuple(kept), instructions=approved.instructions)
 
 
 def difference(before: Sequence[ToolOffer], after: Sequence[ToolOffer]) -> str:
