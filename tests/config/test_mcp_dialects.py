@@ -212,6 +212,14 @@ def test_of_very_many_such_keys_some_are_named(places: Places) -> None:
     assert notice.endswith("s11.autoApprove and 88 more")
 
 
+def test_of_very_many_servers_that_are_read_otherwise_some_are_named(places: Places) -> None:
+    servers = {f"s{number}": {"command": "x", "timeout": 9000, "disabled": True} for number in range(100)}
+    places.write("mcp.json", json.dumps({"mcpServers": servers}))
+    notices = places.load().notices
+    assert len(notices) == 13
+    assert notices[-1].endswith("the same is to be said of 88 more MCP servers")
+
+
 @pytest.mark.parametrize("kind", ["ws", "WebSocket", "sdk", "inMemory"])
 def test_a_server_that_cannot_be_reached_from_here_is_left_out_and_the_others_stay(places: Places, kind: str) -> None:
     entries = {"far": {"type": kind, "url": "x"}, "near": {"command": "server", "disabled": True}}

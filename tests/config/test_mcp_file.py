@@ -89,6 +89,7 @@ def test_servers_are_read_as_other_programs_write_them(places: Places, server: d
         ('{"mcpServers": {"a": {"command": "x",\n"timeout": "1"}}}', ("line 2", "servers.a.timeout", "number")),
         ('{"mcpServers": {"a": {"command": "x",\n"timeout": NaN}}}', ("NaN is no number",)),
         ('{"mcpServers": {\n"a": 1}}', ("line 2", "the server 'a' must be an object")),
+        ('{"mcpServers": {\n" ": {"command": "x"}}}', ("line 2", "a server has no name")),
         ('{\n"mcpServers": []}', ("line 2", "mcpServers must be an object")),
         ('{\n"server": {}}', ("line 2", "unknown key server", "mcpServers")),
         ('{\n"mcpServers": null}', ("line 2", "mcpServers must be an object")),

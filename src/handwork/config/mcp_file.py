@@ -22,7 +22,7 @@ _BESIDE = {"$schema", "inputs"}
 _STARTS = ("command", "url", "httpUrl", "serverUrl")
 _FAILED = "Failed to load MCP server config: "
 _NAMED = 12
-"""Keys that a notice names."""
+"""Keys, and servers, of which something is said."""
 _NOTHING = object()
 
 
@@ -57,9 +57,12 @@ class _Found:
     def told(self, others: Sequence[str] = ()) -> list[str]:
         """What the user should know of the entries; `others` are further keys without meaning."""
         passed = [*others, *(f"{entry.name}.{key}" for entry in self.entries for key in entry.passed)]
-        more = f" and {len(passed) - _NAMED} more" if len(passed) > _NAMED else ""
-        without = [f"{self.file}: without meaning here: {', '.join(passed[:_NAMED])}{more}"] if passed else []
-        return [*without, *(f"{self.file}: {text}" for entry in self.entries for text in entry.told)]
+        told = [f"without meaning here: {', '.join(passed[:_NAMED])}{_more(passed)}"] if passed else []
+        said = [text for entry in self.entries for text in entry.told]
+        told += said[:_NAMED]
+        if len(said) > _NAMED:
+            told.append(f"the same is to be said of {len(said) - _NAMED:,} more MCP servers")
+        return [f"{self.file}: {text}" for text in told]
 
     def layer(self) -> Layer:
         servers = {entry.name: entry.keys for entry in self.entries if entry.keys is not None}
@@ -99,10 +102,16 @@ def _found(data: dict[str, Any], lines: KeyLines, file: Path) -> _Found:
         title = ".".join(place or ())
         raise ConfigError(f"{at(*(place or ()))}: {title} must be an object: servers by their names")
     for name, entry in servers.items():
+        if not name.strip():
+            raise ConfigError(f"{at(*(place or ()), name)}: a server has no name, and it must")
         if not isinstance(entry, dict):
             raise ConfigError(f"{at(*(place or ()), name)}: the server {name!r} must be an object")
     entries = [in_our_words(name, entry) for name, entry in servers.items()]
     return _Found(file, lines, place or (), entries, others)
+
+
+def _more(named: Sequence[str]) -> str:
+    return f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else ""
 
 
 def _in(data: Any, path: KeyPath) -> Any:
