@@ -127,9 +127,10 @@ def test_a_record_of_another_server_in_its_place_is_an_error(approved: Approved)
         approved.find("s", SETTINGS)
 
 
-def test_a_record_that_others_may_change_is_not_believed(approved: Approved) -> None:
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_a_record_that_others_may_change_is_not_believed(approved: Approved, mode: int) -> None:
     approved.keep("s", SETTINGS, OFFER)
-    _file(approved).chmod(0o622)
+    _file(approved).chmod(mode)
     with pytest.raises(ConfigError, match="may be changed by others"):
         approved.find("s", SETTINGS)
 
