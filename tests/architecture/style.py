@@ -36,7 +36,9 @@ BROAD_HANDLERS: dict[str, str] = {
 STARTS_PROGRAMS: dict[str, str] = {
     "cli.chat.pasted": "reads the clipboard; the environment is without_keys()",
     "cli.doctor.installation": "imports the packages that we need; the environment is without_keys()",
+    "cli.mcp.fetching": "npm and pip; the environment is without_keys(), with what those two are configured by",
     "cli.doctor.tools": "asks bwrap for its version; the environment is without_keys()",
+    "cli.mcp.browser": "opens the user's browser; the environment is without_keys()",
     "sandbox.inside.jobs": "inside of the sandbox",
     "sandbox.launch": "starts the sandbox; the environment is base_environment(), beside it passed_on()",
     "store.own_git": "git; the environment is its own",

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from handwork.cli.broken import missing_part, two_lines
-from handwork.cli.commands import config, doctor, models, policy, running, sessions, setup, trust
+from handwork.cli.commands import config, doctor, mcp, models, policy, running, sessions, setup, trust
 from handwork.cli.completion import scripts as completion_scripts
 from handwork.cli.output import OutputFailed, flush_streams, guarded_streams, silence_stdout
 from handwork.cli.route import UsageProblem, route
@@ -108,5 +108,5 @@ def _root(
 ) -> None: ...
 
 
-for _subject in (running, setup, models, sessions, config, policy, trust, doctor):
+for _subject in (running, setup, models, mcp, sessions, config, policy, trust, doctor):
     _subject.declare(app)

@@ -11,11 +11,9 @@ _RUN = 'handwork "TASK"'
 _GO_ON = 'handwork run --session ID "what to do next" goes on with a session'
 _SHOW = "handwork sessions show ID [--json] shows a session, and -c goes on with the last one"
 _PAGES = "handwork --net lets commands of the sandbox fetch pages"
-_NO_SERVERS = "give the agent a program that it can run by bash"
 
 COMING: Mapping[tuple[str, ...], str] = {
     ("flow",): f"{_RUN} works with one agent, which plans for itself",
-    ("mcp",): _NO_SERVERS,
     ("agents",): "handwork run --agent manus|swe|toolcall names one that is there",
     ("skills",): "AGENTS.md in the workspace is read by every agent",
     ("browser",): _PAGES,
@@ -33,11 +31,9 @@ COMING: Mapping[tuple[str, ...], str] = {
     ("sessions", "import"): _SHOW,
     ("sessions", "replay"): _SHOW,
     ("sessions", "delete"): "a HANDWORK_HOME of its own keeps sessions apart, and can be deleted as a folder",
-    ("--agent", "mcp"): _NO_SERVERS,
     ("--agent", "browser"): _PAGES,
     ("--agent", "data_analysis"): "--agent manus runs Python on your files",
     ("--agent", "sandbox_manus"): "--agent manus, whose tools run in a sandbox anyway",
-    ("--mcp",): _NO_SERVERS,
     ("--browser",): _PAGES,
     ("--headed",): _PAGES,
     ("--record",): "every session is kept: handwork sessions show ID --json",

@@ -13,6 +13,7 @@ from handwork.cli.program import program
 from handwork.cli.stdin import input_beside_a_task, task_with, whole_input
 from handwork.cli.workspace import real_folder
 from handwork.config import Settings, load_settings
+from handwork.config.masking import without_secrets
 from handwork.errors import ConfigError, PictureError
 from handwork.schema import Budget, Image, Mode
 from handwork.tool.pictures import picture_of_file
@@ -39,6 +40,7 @@ class RunOptions:
     allow_net: tuple[str, ...] = ()
     approve: Mode | None = None
     image: tuple[Path, ...] = ()
+    mcp: tuple[str, ...] = ()
     session: str | None = None
     go_on: bool = False
     quiet: bool = False
@@ -99,6 +101,8 @@ class RunOptions:
         flags = {"--net": ""} if self.net and not own.sandbox.network else {}
         if self.allow_net and set(self.allow_net) != set(own.sandbox.allow_net):
             flags["--allow-net"] = " --allow-net ".join(map(shlex.quote, self.allow_net))
+        if self.mcp:
+            flags["--mcp"] = " --mcp ".join(shlex.quote(without_secrets(each)) for each in self.mcp)
         return {name: shlex.quote(value) for name, value in given.items() if value} | flags
 
     def request(self) -> str | None:

@@ -16,6 +16,7 @@ from handwork.cli.changes import Changes
 from handwork.cli.doors import TerminalDoors
 from handwork.cli.interrupt import Interrupts
 from handwork.cli.json_lines import JsonLines
+from handwork.cli.mcp.servers_of_a_run import server_fields
 from handwork.cli.options import RunOptions, agent_fields
 from handwork.cli.output import print_answer
 from handwork.cli.place import place
@@ -133,11 +134,12 @@ class TaskRun:
 
     async def _work(self, interrupts: Interrupts, lines: JsonLines | None) -> RunResult | None:
         agent_class = load_role(self.options.agent)
+        fields = {**agent_fields(self.settings), **server_fields(agent_class, self.options.mcp, self.settings)}
         llm = self._llm = await self._checked_model(agent_class)
         await check_backend(self.settings.sandbox, self.settings.daytona, self.settings.environ)
         async with self._open_session(lines) as session:
             self._check_rest(session)
-            agent = agent_class(session=session, settings=self.settings, llm=llm, **agent_fields(self.settings))
+            agent = agent_class(session=session, settings=self.settings, llm=llm, **fields)
             for level, text in self._notices:
                 session.notify(level, text)
             interrupts.kill = session.close

@@ -15,6 +15,7 @@ from handwork.agent.roles import load_role
 from handwork.agent.toolcall import ToolCallAgent
 from handwork.cli.chat.costs import Costs
 from handwork.cli.chat.status import plan_progress, shortened
+from handwork.cli.mcp.servers_of_a_run import server_fields
 from handwork.cli.options import RunOptions, agent_fields
 from handwork.cli.place import place
 from handwork.cli.undo.undo import Undo, Undone
@@ -108,12 +109,13 @@ class Conversation:
             self.settings, self.workspace, id, self._ask, self._doors.approve, [self._note, self._listener]
         )
         self._session, self.id = session, session.id
-        _ = session.sandbox  # what is wrong with the workspace is told now
         if id is not None:
             self._read_past(id)
         self._stopped.clear()  # who has stopped a call of an earlier program, and why, nobody knows here
         role = load_role(self.options.agent)
-        self._agent = role(session=session, settings=self.settings, llm=self._llm, **agent_fields(self.settings))
+        fields = {**agent_fields(self.settings), **server_fields(role, self.options.mcp, self.settings)}
+        self._agent = role(session=session, settings=self.settings, llm=self._llm, **fields)
+        _ = session.sandbox  # what is wrong with the workspace is told now, and which servers it is opened to is known
         self._undo = Undo(
             self.workspace, self.settings.home.data / "undo" / session.id, session.notify, self._private()
         )

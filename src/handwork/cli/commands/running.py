@@ -104,6 +104,12 @@ def _with_run_options(start: Callable[[Callable[[], Any], Path | None], int]) ->
             list[Path] | None,
             typer.Option("--image", metavar="FILE", help="A picture that belongs to the task; may be given again."),
         ] = None,
+        mcp: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--mcp", metavar='NAME|URL|"COMMAND ARGS"', help="Use this MCP server as well; may be given again."
+            ),
+        ] = None,
         session: Annotated[
             str | None, typer.Option("--session", metavar="ID", help="Go on with this session, or name a new one.")
         ] = None,
@@ -128,5 +134,5 @@ def _options(values: dict[str, Any]) -> Any:
 
     given = {name: values[name] for name in RunOptions.__dataclass_fields__ if name in values}
     given |= {"approve": Mode(given["approve"]) if given["approve"] else None, "image": tuple(given["image"] or ())}
-    given["allow_net"] = tuple(given["allow_net"] or ())
+    given |= {name: tuple(given[name] or ()) for name in ("allow_net", "mcp")}
     return RunOptions(**given)

@@ -1,0 +1,192 @@
+"""`handwork mcp add`: a server is installed if it needs that, written down, and tried once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from handwork.cli.clean import show_exactly
+from handwork.cli.mcp.configured import configured, file_to_write, the_one
+from handwork.cli.mcp.entry import AddOptions, check_name, entry_of, settings_of
+from handwork.cli.mcp.install import installed_for
+from handwork.cli.mcp.listing import what_runs
+from handwork.cli.mcp.show import draw
+from handwork.cli.mcp.trial import examined
+from handwork.cli.mcp.visible import hidden_program
+from handwork.cli.screen import is_terminal, open_screen
+from handwork.cli.setup.talk import Left, Talk
+from handwork.cli.workspace import real_folder
+from handwork.config import MCPServerSettings
+from handwork.config.mcp_file import read_servers
+from handwork.config.mcp_variables import with_values
+from handwork.config.mcp_write import has_server, put_server, remove_server, secrets_in
+from handwork.config.settings import Home
+from handwork.errors import ConfigError, MCPUnavailable
+from handwork.mcp.programs import Package, package_of, pinned
+
+
+def run_add(options: AddOptions) -> int:
+    """Add what was typed; the exit code. Raises HandworkError, and then nothing was written."""
+    if options.source is not None:
+        return _add_from(options, options.source)
+    if options.name is None:
+        raise ConfigError("What is the server to be called?", hint="handwork mcp add NAME -- COMMAND ARGS…")
+    if not options.says_what:
+        return _Adding(options).install_known()
+    return _Adding(options).add(check_name(options.name), entry_of(options))
+
+
+def _add_from(options: AddOptions, source: Path) -> int:
+    """Take servers over from the file of another program: the one that was named, or all."""
+    if options.says_what:
+        raise ConfigError("--from takes servers over as they are: leave the command or address out")
+    adding = _Adding(options)
+    servers = read_servers(source, lambda text: adding.screen.line(f"· {show_exactly(text)}", "yellow"))
+    names = [options.name] if options.name else list(servers)
+    if options.name and options.name not in servers:
+        raise ConfigError(
+            f"{source} names no server {options.name!r}", hint=f"there are: {', '.join(servers) or 'none'}"
+        )
+    if not names:
+        raise ConfigError(f"{source} names no servers")
+    codes = [adding.add(check_name(name), _written(servers[name])) for name in names]
+    return max(codes)
+
+
+def _written(server: MCPServerSettings) -> dict[str, Any]:
+    """A server as an entry, without what is the default."""
+    found: dict[str, Any] = server.model_dump(mode="json", exclude_defaults=True)
+    return found
+
+
+def _package(server: MCPServerSettings) -> Package | None:
+    try:
+        return package_of(server)
+    except MCPUnavailable as error:  # it was typed so
+        raise ConfigError(error.what, hint=error.hint) from None
+
+
+class _Adding:
+    """One call of the command: where it writes, and whom it asks."""
+
+    def __init__(self, options: AddOptions) -> None:
+        self.options, self.screen = options, open_screen(sys.stderr, spins=False)
+        self.folder = real_folder(options.folder)
+        self.home = Home.from_environ(os.environ)
+        self.file = file_to_write(self.home, self.folder if options.workspace else None)
+
+    def add(self, name: str, entry: dict[str, Any]) -> int:
+        """Write a server and try it."""
+        options = self.options
+        server = settings_of(name, entry)
+        is_new = not has_server(self.file, name)
+        if not is_new:
+            self._may_replace(name)
+        entry = self._with_installed(name, entry, server)
+        entry = self._with_visible(entry, settings_of(name, entry))
+        put_server(self.file, name, entry, private=not options.workspace)
+        self._say_added(name, entry, is_new)
+        if options.no_test:
+            return 0
+        works = self._try(name, entry)
+        if not works and options.strict and is_new:
+            remove_server(self.file, name)
+            self.screen.line(f"{name} was taken out again, as --strict says.", "yellow")
+        elif not works:
+            self.screen.line(f"{name} stays as it is written. When that is mended: handwork mcp test {name}")
+        return 0 if works or not options.strict else 1
+
+    def install_known(self) -> int:
+        """Install what a server needs that is configured already; its entry stays as it is."""
+        options = self.options
+        settings, servers = configured(options.config, self.folder)
+        found = the_one(options.name or "", servers)
+        package = _package(found.settings)
+        if package is None:
+            hint = "to change it, say what it is: handwork mcp add NAME --replace -- COMMAND ARGS…"
+            raise ConfigError(f"{found.name} is there ({what_runs(found.settings)}) and needs no installing", hint=hint)
+        installed_for(found.name, package, self.home, yes=options.yes, scripts=options.scripts, anew=options.replace)
+        if options.no_test:
+            return 0
+        looked, wrong = examined(found.name, found.settings, settings, self.folder, keeps=True)
+        draw(looked, wrong, open_screen(sys.stdout, spins=False))
+        return 0 if looked.offer is not None else 1
+
+    # ---- steps
+
+    def _may_replace(self, name: str) -> None:
+        if self.options.replace:
+            return
+        taken = ConfigError(f"{self.file} has a server {name} already", hint="--replace puts this one in its place")
+        if not self._has_human():
+            raise taken
+        try:
+            if self._talk().ask(f"{name} is there already. Put this one in its place? [y]es, [n]o: ").lower() in (
+                "y",
+                "yes",
+            ):
+                return
+        except Left:
+            pass
+        raise taken
+
+    def _with_installed(self, name: str, entry: dict[str, Any], server: MCPServerSettings) -> dict[str, Any]:
+        """The entry with the exact version of what was installed for it."""
+        if not server.sandbox or (package := _package(server)) is None:
+            return entry
+        options = self.options
+        found = installed_for(name, package, self.home, yes=options.yes, scripts=options.scripts, anew=True)
+        return {**entry, "args": list(pinned(server, package, found.version))}
+
+    def _with_visible(self, entry: dict[str, Any], server: MCPServerSettings) -> dict[str, Any]:
+        """The entry with the folder of its program among its paths, if that would not be seen and the human agrees."""
+        hidden = hidden_program(server, self.folder)
+        if hidden is None or _package(server) is not None:
+            return entry
+        shown = ", ".join(hidden.paths) or hidden.command
+        self.screen.line(f"The sandbox does not show {show_exactly(hidden.command)}.", "yellow")
+        if not self.options.yes and not self._agrees(f"Let it read {show_exactly(shown)}?"):
+            self.screen.line('→ "paths" in its entry shows it: --path, or --yes, says so at once')
+            return entry
+        paths = list(dict.fromkeys((*server.paths, *hidden.paths)))
+        return {**entry, "command": hidden.command, **({"paths": paths} if paths else {})}
+
+    def _say_added(self, name: str, entry: Mapping[str, Any], is_new: bool) -> None:
+        say = self.screen.line
+        say(f"{'Added' if is_new else 'Replaced'}: {name}, in {show_exactly(str(self.file))}", "green")
+        for place in secrets_in(entry):
+            key = place.partition(".")[2] or "NAME"
+            variable = key.upper().replace("-", "_") if place.startswith("env.") else "NAME"
+            say(
+                f"! {place} stands there as it is; env:{variable} would take it from your environment at each start",
+                "yellow",
+            )
+        if entry.get("sandbox") is False:
+            say("! It runs beside the sandbox, with your rights and your network", "yellow")
+        if self.options.workspace:
+            say("→ The files of this folder have changed: its next run asks whether you trust them", "dim")
+
+    def _try(self, name: str, entry: dict[str, Any]) -> bool:
+        options = self.options
+        settings, _ = configured(options.config, self.folder)
+        server = with_values(settings_of(name, entry), os.environ, str(self.folder))
+        looked, wrong = examined(name, server, settings, self.folder, keeps=True)
+        draw(looked, wrong, open_screen(sys.stdout, spins=False))
+        return looked.offer is not None
+
+    # ---- whom it asks
+
+    def _has_human(self) -> bool:
+        return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+    def _talk(self) -> Talk:
+        return Talk(self.screen, sys.stdin)
+
+    def _agrees(self, question: str) -> bool:
+        try:
+            return self._has_human() and self._talk().agree(question)
+        except Left:
+            return False
