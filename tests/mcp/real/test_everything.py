@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from tests.mcp.real.place import Place, pictures_of, place_in, text_of
-from tests.support.node import MODULES, listening, node, script
 
 from handwork.errors import MCPRefused
 from handwork.mcp.connection import Connection
 from handwork.mcp.content import Embedded, Link, Text
+from tests.mcp.real.place import Place, pictures_of, place_in, text_of
+from tests.support.node import MODULES, listening, node, script
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.mcp.real.place import Place, pictures_of, place_in, text_of
-from tests.support.node import MODULES, node, script
 
 from handwork.mcp.connection import Connection
+from tests.mcp.real.place import Place, pictures_of, place_in, text_of
+from tests.support.node import MODULES, node, script
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

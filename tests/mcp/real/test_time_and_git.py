@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.mcp.real.place import Place, place_in, text_of
 
 from handwork.mcp.connection import Connection
+from tests.mcp.real.place import Place, place_in, text_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
