@@ -162,6 +162,11 @@ class Home:
     def models(self) -> Path:
         return self.cache / "models"
 
+    @property
+    def programs(self) -> Path:
+        """Installed MCP servers, each in a folder of its own."""
+        return self.data / "mcp" / "programs"
+
 
 def _own_folder(named: str) -> Path:
     try:

@@ -106,11 +106,6 @@ class Installed:
     when: str
 
 
-def programs_folder(home: Home) -> Path:
-    """Where installed programs lie, each in a folder of its own."""
-    return home.data / "mcp" / "programs"
-
-
 def package_of(settings: MCPServerSettings) -> Package | None:
     """The package that a server's command would fetch and run; None for a command that fetches nothing.
 
@@ -164,7 +159,7 @@ def find(package: Package, home: Home) -> Installed | None:
 
 def installed(home: Home) -> Iterator[Installed]:
     """All that is installed; what is incomplete or damaged is passed over, as it can only be installed anew."""
-    for file in sorted(programs_folder(home).glob(f"*/{RECORD}")):
+    for file in sorted(home.programs.glob(f"*/{RECORD}")):
         try:
             data = json.loads(file.read_text(encoding="utf-8"))
             yield Installed(
@@ -183,7 +178,7 @@ def folder_for(package: Package, version: str, home: Home) -> Path:
     """The folder of a package in a version: another one has another."""
     told = json.dumps([package.kind, package.name, package.extras, package.more, version])
     plain = re.sub(r"[^\w.-]+", "-", package.name).strip("-.")
-    return programs_folder(home) / f"{plain[:40]}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    return home.programs / f"{plain[:40]}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
 
 
 def record(folder: Path, found: Installed) -> None:

@@ -37,13 +37,15 @@ def open_sandbox(
     environ: Mapping[str, str] | None = None,
     rules: Rules | None = None,
     readable: Sequence[Path] = (),
+    installed: Path | None = None,
 ) -> Sandbox:
     """The sandbox that the settings name; nothing is started or made before its first use.
 
     `hide` are Handwork's own folders and files (store, configuration), which nothing inside may see. `auto` means bwrap, and
     landlock where that does not run: announced, and `contained` no more; never host. `allow_host` decides about each place that is
     to be reached; without it, the allow-list alone does. `rules` close paths, as far as the backend can: it says where it cannot.
-    `readable` are files and folders outside of the workspace that are shown read-only; what cannot be shown is told.
+    `readable` are files and folders outside of the workspace that are shown read-only; what cannot be shown is told. In the
+    folder `installed`, which is Handwork's own, programs lie that may be among them.
     `environ` says where an engine is. Raises ConfigError for a workspace that cannot be one; the first use raises
     SandboxUnavailable, with the choices, where the backend does not run.
     """
@@ -60,7 +62,7 @@ def open_sandbox(
         _say_unheld(rules, notify)
         return HostSandbox(real, kept, notify, hide=hide, limits=limits_of(settings), readable=readable)
     check_workspace(settings, real)
-    extra = shown(readable, workspace=real, hide=hide, notify=notify)
+    extra = shown(readable, workspace=real, hide=hide, notify=notify, installed=installed)
     known = os.environ if environ is None else environ
     if settings.chosen == "docker":
         return open_docker(

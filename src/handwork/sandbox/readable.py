@@ -19,15 +19,17 @@ _MOST = 20_000
 """Entries that are looked through for sockets."""
 
 
-def shown(paths: Sequence[Path], *, workspace: Path, hide: Sequence[Path], notify: Notify) -> list[Path]:
+def shown(
+    paths: Sequence[Path], *, workspace: Path, hide: Sequence[Path], notify: Notify, installed: Path | None = None
+) -> list[Path]:
     """Those that may be shown, by their names, where the sandbox puts emptiness over `hide`; a notice for each that is left out,
-    and for each that holds keys."""
+    and for each that holds keys. `installed`: what lies in that folder of ours are programs, which may be shown one by one."""
     kept = []
     for path in dict.fromkeys(paths):
         real = Path(os.path.realpath(path))
         if real.exists() and real.is_relative_to(workspace):
             continue  # it is there already
-        if why := _why_not(path, real, workspace, hide):
+        if why := _why_not(path, real, workspace, [] if _is_program(real, installed) else hide):
             notify("warning", f"{path} is not shown to the sandbox: {why}")
             continue
         if any(part in PRIVATE for part in real.parts):
@@ -50,6 +52,11 @@ def without_own(paths: Sequence[Path], *, hide: Sequence[Path], notify: Notify) 
                 f"{path} is not shown to the sandbox: Handwork's own {own} lies in it, which cannot be hidden there",
             )
     return kept
+
+
+def _is_program(real: Path, installed: Path | None) -> bool:
+    folder = os.path.realpath(installed) if installed else ""
+    return bool(folder) and str(real) != folder and real.is_relative_to(folder)
 
 
 def _why_not(path: Path, real: Path, workspace: Path, hide: Sequence[Path]) -> str:

@@ -73,6 +73,7 @@ class Place:
                 allow_host=self._hosts.allow,
                 rules=session.grants.closing,
                 readable=self._readable,
+                installed=session.settings.home.programs,
             )
         return self._sandbox
 

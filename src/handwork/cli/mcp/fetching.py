@@ -25,7 +25,7 @@ from handwork.config.one_writer import alone_in
 from handwork.config.own_keys import without_keys
 from handwork.config.settings import Home
 from handwork.errors import ConfigError
-from handwork.mcp.programs import Installed, Package, find, folder_for, programs_folder, record
+from handwork.mcp.programs import Installed, Package, find, folder_for, record
 
 _SECONDS = 900.0
 _LOOK_SECONDS = 60.0
@@ -61,7 +61,7 @@ async def install(found: Found, home: Home, *, scripts: bool) -> Installed:
     scripts: run what the packages bring along for their installation; without it, Python packages come built or not at all.
     """
     folder = folder_for(found.package, found.version, home)
-    with alone_in(programs_folder(home)):
+    with alone_in(home.programs):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, mode=0o700)
         try:
@@ -186,7 +186,7 @@ async def _pip(home: Home) -> list[str]:
     """pip, as this Python has it; where it has none, one of our own, which Python brings along."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-I", "-m", "pip"]
-    folder = programs_folder(home) / ".pip"
+    folder = home.programs / ".pip"
     if not (folder / "bin" / "pip").exists():
         try:
             await asyncio.to_thread(venv.create, folder, symlinks=True, with_pip=True, clear=True)
