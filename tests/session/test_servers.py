@@ -184,7 +184,7 @@ async def test_a_tool_that_is_new_is_asked_about_unless_the_entry_takes_new_ones
 
 async def test_new_tools_may_come_but_never_change_not_even_by_leaving_and_coming_back(workspace: Path) -> None:
     await known(workspace, new_tools=True)
-    await worked(of(workspace, "--tools add", new_tools=True), USE[:1] + ["done"])  # echo is away for a while
+    await worked(of(workspace, "--tools add", new_tools=True), [*USE[:1], "done"])  # echo is away for a while
     agent, seen = await worked(of(workspace, CHANGED, new_tools=True), USE)
     assert "mcp_stub_echo" not in tools_of(requests(agent)[1])
     (notice,) = notices(seen)
