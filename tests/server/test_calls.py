@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -208,3 +209,23 @@ async def test_a_silent_client_costs_nothing_and_finds_its_session_again(make_ho
     assert (await guest.begin("bash", {"command": "echo back"}, exchange)).text.startswith("back\n")
     await desk.close()
     assert len({event.session_id for event in events_of(desk.house)}) == 1
+
+
+async def test_so_many_calls_of_a_client_are_open_at_most(make_house: MakeHouse) -> None:
+    desk = Desk(make_house())
+    guest, exchange = desk.guest("one", "one"), Exchange(can_ask=False)
+    calls = [guest.begin("bash", {"command": "sleep 99"}, exchange) for _ in range(32)]
+    refused = await guest.begin("bash", {"command": "echo"}, exchange)
+    assert refused.text.startswith("Error: 32 calls are open already")
+    await desk.close()
+    assert all(call.cancelled() for call in calls)
+
+
+@pytest.mark.parametrize("value", ["\ud800", "\0", "a" * 300_000, float("nan"), 10**400, [[]], {"a": None}, True])
+async def test_odd_arguments_are_answered_and_the_next_call_works(make_house: MakeHouse, value: Any) -> None:
+    desk = Desk(make_house())
+    guest, exchange = desk.guest("one", "\x1b[31m\u202e"), Exchange(can_ask=False)
+    await guest.begin("bash", {"command": value}, exchange)
+    assert (await guest.begin("planning", {"command": "list"}, exchange)).is_error is False
+    await desk.close()
+    assert {event.agent for event in events_of(desk.house)} == {"mcp:31m"}

@@ -127,6 +127,7 @@ async def test_cancelling_ends_the_run_and_all_that_it_started(
     [
         ({}, "Error: Invalid arguments for run_task: "),
         ({"task": ""}, "Error: Invalid arguments for run_task: "),
+        ({"task": " \u200b "}, "Error: The task holds no character that can be seen"),
         ({"task": "x", "agent": "manos"}, "Error: There is no agent named 'manos'; did you mean manus?"),
         ({"task": "x", "max_steps": 0}, "Error: Invalid arguments for run_task: "),
         ({"task": "x", "steps": 3}, "Error: Invalid arguments for run_task: "),

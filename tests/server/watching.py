@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import psutil
 
-_MOST = 1500
-_PAUSE = 0.01
+_MOST = 600
+_PAUSE = 0.05
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -27,6 +27,8 @@ from handwork.tool.collection import ToolCollection
 
 _PATIENCE = 3.0
 """Seconds that calls have to end in when their client is gone."""
+MOST = 32
+"""Calls of one client that may be open at a time."""
 _own: ContextVar[Exchange | None] = ContextVar("the exchange that a call belongs to", default=None)
 
 
@@ -59,7 +61,10 @@ class Guest:
     def begin(self, name: str, arguments: Mapping[str, JSON], exchange: Exchange) -> asyncio.Task[Answer]:
         """Begin a call; cancelling the task ends it with all that it has started."""
         is_task = name == RunTask.name and name in self._house.names
-        work = self._run_task(arguments, exchange) if is_task else self._call(name, arguments, exchange)
+        if len(self._works) >= MOST:
+            work = _too_many()
+        else:
+            work = self._run_task(arguments, exchange) if is_task else self._call(name, arguments, exchange)
         task = asyncio.create_task(self._answered(work), name=f"call of {self.label}: {name}")
         self._works.add(task)
         task.add_done_callback(self._over)
@@ -176,3 +181,7 @@ class Guest:
             return
         caller.end()
         await uncancelled(session.close())
+
+
+async def _too_many() -> Answer:
+    return Answer(f"Error: {MOST} calls are open already; wait until one of them has ended", is_error=True)

@@ -13,6 +13,10 @@ GRACE = 30.0
 """Seconds in which a client may come back whose stream, or the request that its call came with, has broken off."""
 
 
+_MANY = 1000
+"""Sessions after which those that were forgotten by everybody else are forgotten here, too."""
+
+
 @dataclass(slots=True)
 class _Seen:
     """The requests of one session that are open now, and whether it ever had a stream that stands open."""
@@ -39,6 +43,8 @@ class Presence:
         if not id:
             await self._app(scope, receive, send)
             return
+        if len(self._seen) > _MANY:
+            self._seen = {id: seen for id, seen in self._seen.items() if seen.open or seen.end}
         seen = self._seen.setdefault(id, _Seen())
         self._came(seen, scope["method"])
         try:
@@ -64,7 +70,7 @@ class Presence:
                 seen.end = asyncio.get_running_loop().call_later(self._grace, self._look, id, seen)
 
     def _look(self, id: str, seen: _Seen) -> None:
-        guest = self._desk.known(session_key(id))
+        guest, seen.end = self._desk.known(session_key(id)), None
         if not seen.open and guest is not None and (seen.streams or guest.busy):
             self._leave(id)
 

@@ -17,8 +17,9 @@ _PIECE = 1 << 16
 
 
 @asynccontextmanager
-async def standard_io(say: Callable[[str], None]) -> AsyncIterator[tuple[Any, Any]]:
-    """The two streams that the SDK's server wants. Meanwhile standard input is empty, and standard output is standard error.
+async def standard_io(say: Callable[[str], None]) -> AsyncIterator[tuple[Any, Any, Callable[[], object]]]:
+    """The two streams that the SDK's server wants, and what ends the first one. Meanwhile standard input is empty, and standard
+    output is standard error.
 
     Threads read and write, daemon ones: neither a client that sends nothing nor one that takes nothing can hold up our end
     (the SDK's own transport waits for both).
@@ -32,7 +33,7 @@ async def standard_io(say: Callable[[str], None]) -> AsyncIterator[tuple[Any, An
     reader = asyncio.create_task(_read(source, into, say), name="standard input")
     writer = asyncio.create_task(_write(target, outof), name="standard output")
     try:
-        yield read_stream, write_stream
+        yield read_stream, write_stream, reader.cancel
     finally:
         reader.cancel()
         await asyncio.wait({reader, writer}, timeout=1.0)  # what was answered last goes out

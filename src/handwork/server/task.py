@@ -11,9 +11,10 @@ from handwork import events as ev
 from handwork.agent.base import BaseAgent
 from handwork.agent.roles import load_role
 from handwork.config import Settings
-from handwork.errors import ToolError
+from handwork.errors import ConfigError, ToolError
 from handwork.llm.llm import LLM
-from handwork.schema import JSON, Approve, Artifact, Ask, RunResult, Status
+from handwork.schema import JSON, Approve, Artifact, Ask, RunResult, Status, scrub
+from handwork.schema.visible import seen
 from handwork.server.answer import Answer
 from handwork.server.exchange import Exchange
 from handwork.session import Session
@@ -64,6 +65,9 @@ class Task:
 
     async def run(self, ask: Ask | None, approve: Approve | None, exchange: Exchange) -> Answer:
         """Run it to its end. Raises HandworkError for what keeps it from beginning; being cancelled ends the run."""
+        task = seen(scrub(self.task)).text
+        if not task.strip():
+            raise ConfigError("The task holds no character that can be seen", hint="say in words what is to be done")
         agent_class = load_role(self.agent)
         notices: list[tuple[str, str]] = []
         llm = LLM(agent_class.name, self.settings, notify=lambda level, text: notices.append((level, text)))
@@ -75,7 +79,7 @@ class Task:
             for level, text in notices:
                 session.notify(level, text)
             agent = agent_class(session=session, settings=self.settings, llm=llm, **self._limits(agent_class))
-            result = await agent.run(self.task)
+            result = await agent.run(task)
         return _answer(result, agent.current_step)
 
     def _limits(self, agent_class: type[BaseAgent]) -> dict[str, Any]:
