@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from pydantic_core import from_json
 
-from handwork.cli.calls import about_host, exactly
+from handwork.cli.calls import about_host, about_server, exactly
 from handwork.cli.clean import one_line, show_exactly
 from handwork.cli.columns import wrapped
 from handwork.cli.diff import Row, exact_rows
@@ -23,6 +23,7 @@ _WHY = 400
 """Columns of the reason; what will run stands below it, whole."""
 _LEAST = 8
 """Rows of a page on however small a terminal."""
+_ALWAYS_OF_A_SERVER = "  [a] always writes them down: no question until they change once more."
 _DOES = {"read": "reads", "write": "writes", "execute": "runs", "network": "reaches"}
 
 
@@ -39,7 +40,7 @@ async def decide(request: ApprovalRequest, write: Write, read: Read, *, columns:
     view = View(request, columns)
     why = Suspects(request.why).marked(one_line(request.why, _WHY))
     name = one_line(request.call.function.name, 80)
-    asked = _sentence(why) if about_host(request.call, request.actions) else f"{name} wants to run – {why}"
+    asked = f"{name} wants to run – {why}" if _is_about_a_call(request) else _sentence(why)
     head = f"? {asked}\n"
     write(head, "bold magenta")
     view.show(write, max(rows - wrapped(head, columns).count("\n") - 4, _LEAST))
@@ -90,6 +91,8 @@ class View:
     @property
     def choices(self) -> str:
         """The question, with the answers that can be given."""
+        if about_server(self._request.call):
+            return "Use its tools as they are now? [y]es in this session, [a]lways, [n]o or why not: "
         kept = "[s]ession, [a]lways, " if self._request.rules else ""
         what = "Let it reach this?" if about_host(self._request.call, self._request.actions) else "Run it?"
         return f"{what} [y]es once, {kept}[n]o or why not: "
@@ -124,6 +127,8 @@ def _rows(request: ApprovalRequest) -> list[Row]:
     rows += [(f"  │ {suspects.marked(line)}", style) for line, style in diff.rows]
     if suspects.note:
         rows.append((f"  ! {suspects.note}", "bold yellow"))
+    if about_server(call):
+        return [*rows, (_ALWAYS_OF_A_SERVER, "dim")]
     if does := [effect for effect in map(_effect, request.actions) if effect and not _is_said(effect, request.why)]:
         rows.append((f"  does: {'; '.join(dict.fromkeys(does))}", "dim"))
     if request.rules:
@@ -131,6 +136,10 @@ def _rows(request: ApprovalRequest) -> list[Row]:
         texts = ["exactly this call" if rule == _very(call) else show_exactly(rule) for rule in request.rules]
         rows += [(f"  │ {suspects.marked(rule)}", "cyan") for rule in texts]
     return rows
+
+
+def _is_about_a_call(request: ApprovalRequest) -> bool:
+    return not (about_host(request.call, request.actions) or about_server(request.call))
 
 
 def _very(call: ToolCall) -> str:

@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 from handwork.cli.clean import clean_for_terminal, show_exactly
 from handwork.schema import JSON, Action, ToolCall
+from handwork.session.definitions import ABOUT_A_SERVER
 
 _WRAPPED = re.compile(r"Observed output of cmd `[^`\n]*` executed:\n|Cmd `[^`\n]*` completed with no output\Z")
 
@@ -63,6 +64,11 @@ def exactly(call: ToolCall, leave_out: Collection[str] = ()) -> str:
 def about_host(call: ToolCall, actions: Sequence[Action]) -> bool:
     """Whether a question is about a host that a program wants to reach, and not about a call."""
     return call.function.name == "network" and bool(actions) and all(each.kind == "network" for each in actions)
+
+
+def about_server(call: ToolCall) -> bool:
+    """Whether a question is about what an MCP server offers, and not about a call."""
+    return call.function.name == ABOUT_A_SERVER
 
 
 def observation_of(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from handwork import events as ev
-from handwork.cli.calls import about_host, arguments_of, observation_of
+from handwork.cli.calls import about_host, about_server, arguments_of, observation_of
 from handwork.cli.clean import StreamCleaner, clean_for_terminal, fold, fold_end, fold_middle, one_line
 from handwork.cli.columns import width
 from handwork.cli.diff import diff_rows
@@ -249,7 +249,7 @@ class Renderer:
         self._end_text()
         if self._asks:
             self._shown.add(event.call.id)
-        if about_host(event.call, event.action):
+        if about_host(event.call, event.action) or about_server(event.call):
             self._hosts[event.id] = f" {one_line(event.action[0].resource, 80)}"
 
     def _approval_resolved(self, event: ev.ApprovalResolved) -> None:
