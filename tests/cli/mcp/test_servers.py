@@ -120,6 +120,7 @@ async def test_a_server_is_written_down_tried_once_and_known_from_then_on(
 
 async def test_adding_leaves_no_session_and_nothing_in_the_workspace(workspace: Path, home: Path, script: str) -> None:
     await mcp(workspace, "add", "stub", "--", PYTHON, script)
+    await mcp(workspace, "test", f"{PYTHON} {script} --die 3")
     assert not (home / "store.db").exists()
     assert below(home, "artifacts/*") == []
     assert below(workspace, "*") == ["stub.py"]

@@ -14,6 +14,7 @@ Workspace = Annotated[
     Path | None, typer.Option("--workspace", metavar="DIR", help="The folder in question (default: here).")
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A server, as `mcp list` names it.")]
+Where = Annotated[str, typer.Argument(metavar="NAME|URL", help="A server that is configured, or any other.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -29,12 +30,14 @@ def declare(app: typer.Typer) -> None:
     mcp.command("add")(add)
     mcp.command("remove")(remove)
     mcp.command("approve")(approve)
+    mcp.command("login")(login)
+    mcp.command("logout")(logout)
     mcp.command("serve")(serve)
     app.add_typer(mcp, name="mcp")
 
 
 def list_servers(workspace: Workspace = None, as_json: Json = False, config: Config = None) -> None:
-    """List the servers that are configured, and what is known of each; none is started."""
+    """List the configured servers. What is known of each is said; none is started."""
     from handwork.cli.mcp.listing import print_servers
 
     print_servers(workspace, config, as_json)
@@ -48,7 +51,7 @@ def try_server(
     as_json: Json = False,
     config: Config = None,
 ) -> None:
-    """Connect to a server once: what it offers, how many tokens that takes, and what is wrong with it."""
+    """Connect once, and say what is wrong. What the server offers, and how many tokens that takes, is shown as well."""
     from handwork.cli.mcp.trial import run_test
 
     raise typer.Exit(run_test(server, workspace, config, as_json_object=as_json))
@@ -106,7 +109,7 @@ def add(
     no_test: Annotated[bool, typer.Option("--no-test", help="Do not connect to it now.")] = False,
     config: Config = None,
 ) -> None:
-    """Add a server: install it if it needs that, write it into mcp.json, and connect to it once."""
+    """Add a server, or install its program. It is written into mcp.json, and connected once."""
     values: dict[str, Any] = locals()
     from handwork.cli.mcp.add import run_add
     from handwork.cli.mcp.entry import AddOptions
@@ -116,7 +119,7 @@ def add(
 
 
 def remove(name: Name, workspace: Workspace = None, config: Config = None) -> None:
-    """Take a server out of the file that names it."""
+    """Take a server out of its file."""
     from handwork.cli.mcp.remove import run_remove
 
     raise typer.Exit(run_remove(name, workspace, config))
@@ -130,7 +133,31 @@ def approve(
     workspace: Workspace = None,
     config: Config = None,
 ) -> None:
-    """Show what a server has changed since it was approved, and approve it as it is now."""
+    """Approve what a server has changed. It is shown first."""
     from handwork.cli.mcp.approve import run_approve
 
     raise typer.Exit(run_approve(name, workspace, config, yes=yes))
+
+
+def login(
+    server: Where,
+    scope: Annotated[
+        str, typer.Option("--scope", metavar="S", help="The rights to ask for (default: what the server names).")
+    ] = "",
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open a browser, or only print the address.")
+    ] = True,
+    workspace: Workspace = None,
+    config: Config = None,
+) -> None:
+    """Log in at a server, by your browser."""
+    from handwork.cli.mcp.login import run_login
+
+    raise typer.Exit(run_login(server, workspace, config, scope=scope, browser=browser))
+
+
+def logout(server: Where, workspace: Workspace = None, config: Config = None) -> None:
+    """Forget the login at a server. It is taken back there as well."""
+    from handwork.cli.mcp.login import run_logout
+
+    raise typer.Exit(run_logout(server, workspace, config))

@@ -85,15 +85,17 @@ async def _look(looked: Looked, settings: Settings, workspace: Path) -> None:
         if isinstance(event, Notice):
             looked.notices.append((event.level, event.text))
 
-    async with Session.open(settings, workspace, listeners=[heard]) as session:
-        try:
-            session.servers.declare({looked.name: looked.settings})
-            await _ask(session.servers.connection(looked.name, looked.settings), looked, settings)
-        finally:
-            session.report()
-            artifacts = session.artifacts
-    with suppress(OSError):
-        artifacts.rmdir()  # made for the sandbox, and empty
+    session = Session.open(settings, workspace, listeners=[heard])
+    try:
+        async with session:
+            try:
+                session.servers.declare({looked.name: looked.settings})
+                await _ask(session.servers.connection(looked.name, looked.settings), looked, settings)
+            finally:
+                session.report()
+    finally:
+        with suppress(OSError):
+            session.artifacts.rmdir()  # made for the sandbox, and empty
 
 
 def compare(looked: Looked, approved: Approved) -> None:
