@@ -265,15 +265,15 @@ def test_of_a_server_it_is_said_where_it_runs_what_it_is_opened_to_and_what_it_g
 def test_no_number_of_servers_hides_the_one_outside_of_the_sandbox_or_a_variable_that_is_set(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MY_OWN_TOKEN", "x")
+    monkeypatch.setenv("ZZ_OWN_TOKEN", "x")
     servers: dict[str, Any] = {
         f"s{number}": {"command": "run", "env": {"E": "${V" + str(number) + "}"}} for number in range(500)
     }
-    servers["last"] = {"command": "run", "sandbox": False, "env": {"E": "${MY_OWN_TOKEN}"}}
+    servers["last"] = {"command": "run", "sandbox": False, "env": {"E": "${ZZ_OWN_TOKEN}"}}
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
     (meaning,) = meanings(carried_by(workspace))
     assert meaning.effects[0] == BESIDE.replace(": x", ": last")
-    assert meaning.effects[2].startswith("gives MCP servers your variables: MY_OWN_TOKEN, V0, V1")
+    assert meaning.effects[2].startswith("gives MCP servers your variables: ZZ_OWN_TOKEN, V0, V1")
     assert meaning.effects[2].endswith(" and 301 more")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from handwork.cli.clean import show_exactly
 from handwork.cli.mcp.configured import configured, file_to_write, the_one
 from handwork.cli.mcp.entry import AddOptions, check_name, entry_of, settings_of
+from handwork.cli.mcp.from_others import servers_from
 from handwork.cli.mcp.install import installed_for
 from handwork.cli.mcp.listing import what_runs
 from handwork.cli.mcp.show import draw
@@ -20,7 +21,6 @@ from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.setup.talk import Left, Talk
 from handwork.cli.workspace import real_folder
 from handwork.config import MCPServerSettings
-from handwork.config.mcp_file import read_servers
 from handwork.config.mcp_variables import with_values
 from handwork.config.mcp_write import has_server, put_server, remove_server, secrets_in
 from handwork.config.settings import Home
@@ -41,25 +41,9 @@ def run_add(options: AddOptions) -> int:
 
 def _add_from(options: AddOptions, source: Path) -> int:
     """Take servers over from the file of another program: the one that was named, or all."""
-    if options.says_what:
-        raise ConfigError("--from takes servers over as they are: leave the command or address out")
     adding = _Adding(options)
-    servers = read_servers(source, lambda text: adding.screen.line(f"· {show_exactly(text)}", "yellow"))
-    names = [options.name] if options.name else list(servers)
-    if options.name and options.name not in servers:
-        raise ConfigError(
-            f"{source} names no server {options.name!r}", hint=f"there are: {', '.join(servers) or 'none'}"
-        )
-    if not names:
-        raise ConfigError(f"{source} names no servers")
-    codes = [adding.add(check_name(name), _written(servers[name])) for name in names]
-    return max(codes)
-
-
-def _written(server: MCPServerSettings) -> dict[str, Any]:
-    """A server as an entry, without what is the default."""
-    found: dict[str, Any] = server.model_dump(mode="json", exclude_defaults=True)
-    return found
+    entries = servers_from(source, options, adding.talk(), human=adding.has_human())
+    return max([adding.add(name, entry) for name, entry in entries.items()])
 
 
 def _package(server: MCPServerSettings) -> Package | None:
@@ -121,10 +105,10 @@ class _Adding:
         if self.options.replace:
             return
         taken = ConfigError(f"{self.file} has a server {name} already", hint="--replace puts this one in its place")
-        if not self._has_human():
+        if not self.has_human():
             raise taken
         try:
-            if self._talk().ask(f"{name} is there already. Put this one in its place? [y]es, [n]o: ").lower() in (
+            if self.talk().ask(f"{name} is there already. Put this one in its place? [y]es, [n]o: ").lower() in (
                 "y",
                 "yes",
             ):
@@ -179,14 +163,14 @@ class _Adding:
 
     # ---- whom it asks
 
-    def _has_human(self) -> bool:
+    def has_human(self) -> bool:
         return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
-    def _talk(self) -> Talk:
+    def talk(self) -> Talk:
         return Talk(self.screen, sys.stdin)
 
     def _agrees(self, question: str) -> bool:
         try:
-            return self._has_human() and self._talk().agree(question)
+            return self.has_human() and self.talk().agree(question)
         except Left:
             return False

@@ -16,6 +16,8 @@ from handwork.errors import ConfigError
 
 SERVER = "the server "
 """Begins the line of one server, of which there may be many."""
+OUTSIDE = "OUTSIDE of the sandbox"
+"""Stands in what is said of programs that run with the user's rights."""
 _ELSEWHERE = ("command", "args", "url", "cwd", "paths", "oauth")
 """Keys in which a variable is not told with the name that it is given for."""
 
@@ -54,7 +56,7 @@ def _together(servers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     beside = [name for name, each in programs.items() if each.get("sandbox") is False]
     inside = {name: each for name, each in programs.items() if name not in beside}
     if beside:
-        yield f"starts {_programs(len(beside))} OUTSIDE of the sandbox, with your rights, files and network: {listed(beside)}"
+        yield f"starts {_programs(len(beside))} {OUTSIDE}, with your rights, files and network: {listed(beside)}"
     if inside:
         yield f"starts {_programs(len(inside))} as MCP servers, in the sandbox"
     if paths := [path for each in inside.values() for path in _list(each.get("paths"))]:
@@ -84,7 +86,7 @@ def _details(server: Mapping[str, Any]) -> Iterator[str]:
     if server.get("disabled"):
         yield "switched off"
     if server.get("command") and server.get("sandbox") is False:
-        yield "OUTSIDE of the sandbox"
+        yield OUTSIDE
     if server.get("cwd"):
         yield f"in {plain(str(server['cwd']))}"
     for key in ("env", "headers"):

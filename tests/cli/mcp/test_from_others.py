@@ -1,0 +1,77 @@
+"""Servers of another program's file: what they want of the user's is agreed to before anything starts or is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.command import Ended, handwork
+from tests.cli.terminal import Terminal
+
+OUTSIDE = {"command": "python3", "args": ["-c", "open('ran', 'w')"], "sandbox": False}
+PATHS = {"command": "python3", "args": ["-c", "1"], "paths": ["~/.ssh"], "disabled": False}
+KEY = {"url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": "Bearer ${env:MY_KEY}"}}
+PLAIN = {"command": "python3", "args": ["-c", "1"]}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    return folder
+
+
+async def add(workspace: Path, servers: dict[str, Any], *more: str) -> Ended:
+    file = workspace / "theirs.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
+    return await handwork("mcp", "add", "--from", str(file), "--no-test", *more, cwd=workspace)
+
+
+@pytest.mark.parametrize(
+    ("server", "words", "agrees"),
+    [
+        (OUTSIDE, "starts 1 program OUTSIDE of the sandbox, with your rights, files and network: x", "--no-sandbox"),
+        (PATHS, "lets everything in the sandbox read ~/.ssh", "--yes"),
+        (KEY, "gives MCP servers your variables: MY_KEY", "--yes"),
+    ],
+)
+async def test_without_a_person_only_an_option_agrees_to_it(
+    workspace: Path, home: Path, server: dict[str, Any], words: str, agrees: str
+) -> None:
+    ended = await add(workspace, {"plain": PLAIN, "x": server})
+    assert ended.code == 2
+    assert words in ended.err
+    assert f"{agrees} agrees to this at once" in ended.err
+    assert not (home / "mcp.json").exists()
+    ended = await add(workspace, {"plain": PLAIN, "x": server}, agrees)
+    assert ended.code == 0, ended.err
+    assert set(json.loads((home / "mcp.json").read_text())["mcpServers"]) == {"plain", "x"}
+
+
+async def test_yes_alone_lets_nothing_out_of_the_sandbox(workspace: Path, home: Path) -> None:
+    assert (await add(workspace, {"x": OUTSIDE}, "--yes")).code == 2
+    assert not (home / "mcp.json").exists()
+
+
+async def test_what_wants_nothing_is_taken_over_without_a_question(workspace: Path, home: Path) -> None:
+    assert (await add(workspace, {"x": PLAIN})).code == 0
+
+
+async def test_a_name_that_cannot_be_one_is_told_before_anything_is_written(workspace: Path, home: Path) -> None:
+    ended = await add(workspace, {"a": PLAIN, "no name": PLAIN})
+    assert ended.code == 2
+    assert "'no name' is no name for a server" in ended.err
+    assert not (home / "mcp.json").exists()
+
+
+@pytest.mark.parametrize(("typed", "code"), [("yes\n", 0), ("\n", 2), ("y\n", 2), ("n\n", 2), ("\x04", 2)])
+async def test_a_person_says_yes_with_the_whole_word(workspace: Path, home: Path, typed: str, code: int) -> None:
+    (workspace / "theirs.json").write_text(json.dumps({"mcpServers": {"x": OUTSIDE}}))
+    terminal = await Terminal.run("mcp", "add", "--from", "theirs.json", "--no-test", cwd=workspace)
+    await terminal.expect("Type yes: ")
+    terminal.type(typed)
+    assert await terminal.end() == code
+    assert (home / "mcp.json").exists() is (code == 0)
+    assert not (workspace / "ran").exists()
