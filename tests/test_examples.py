@@ -18,6 +18,10 @@ SCRIPTS: dict[str, list[Any]] = {
     "01_hello.py": ["42"],
     "02_own_tool.py": [[tool("stock", item="bolt"), tool("stock", item="nut")], "There are 200."],
     "03_own_agent.py": [tool("bash", command="ls"), tool("terminate", status="success")],
+    "06_mcp_server.py": [
+        tool("mcp_time_convert_time", source_timezone="Europe/London", time="12:00", target_timezone="Asia/Tokyo"),
+        "In the evening.",
+    ],
     "04_watch.py": [tool("python_execute", code="for n in range(1, 4): print(n)"), "Printed."],
 }
 
