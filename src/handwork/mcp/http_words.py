@@ -52,7 +52,7 @@ def refused(address: Address, status: int, headers: Mapping[str, str], body: byt
     said = _said(headers, body)
     what = f"The MCP server {address.name} at {address.shown} answered {_status(status)}{said}"
     if status == 403:
-        if _field(headers, "error") == "insufficient_scope":
+        if parameter(headers, "error") == "insufficient_scope":
             scope = f" --scope '{found}'" if (found := _scope(headers)) else ""
             return MCPLoginNeeded(
                 what, hint=f"it wants more rights: handwork mcp login {address.name}{scope}", lasting=True
@@ -88,7 +88,7 @@ def unknown(address: Address, headers: Mapping[str, str]) -> MCPUnavailable:
             hint=f"check the entry's headers; without an Authorization there, `handwork mcp login {address.name}` can log in",
             lasting=True,
         )
-    why = " again" if _field(headers, "error") == "invalid_token" else ""
+    why = " again" if parameter(headers, "error") == "invalid_token" else ""
     return MCPLoginNeeded(f"{where} wants you to log in{why}", hint=f"handwork mcp login {address.name}", lasting=True)
 
 
@@ -128,6 +128,12 @@ def too_large(address: Address, limit: int) -> MCPUnavailable:
         f"A message of the MCP server {address.name} was larger than {limit >> 20} MB, so it was not read",
         hint="ask it for less",
     )
+
+
+def parameter(headers: Mapping[str, str], name: str) -> str:
+    """A parameter of WWW-Authenticate, '' if it is not there."""
+    found = re.search(rf'(?i)\b{name}\s*=\s*(?:"([^"]*)"|([^\s,]+))', headers.get("www-authenticate", ""))
+    return (found[1] or found[2] or "") if found else ""
 
 
 def _status(status: int) -> str:
@@ -175,15 +181,9 @@ def _wait(headers: Mapping[str, str]) -> str:
     return f"try again in {seconds:.0f} s" if seconds > 0 else ""
 
 
-def _field(headers: Mapping[str, str], name: str) -> str:
-    """A parameter of WWW-Authenticate."""
-    found = re.search(rf'(?i)\b{name}\s*=\s*(?:"([^"]*)"|([^\s,]+))', headers.get("www-authenticate", ""))
-    return (found[1] or found[2] or "") if found else ""
-
-
 def _scope(headers: Mapping[str, str]) -> str:
     """The scope that is asked for; only as far as it can be typed."""
-    scope = _field(headers, "scope")
+    scope = parameter(headers, "scope")
     return scope if re.fullmatch(r"[\w.:/ +*-]{1,200}", scope, re.ASCII) else ""
 
 

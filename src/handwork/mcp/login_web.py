@@ -23,6 +23,7 @@ from handwork.sandbox.network.addresses import unusual
 
 _LIMIT = 1 << 20
 _SILENCE, _WHOLE = 20.0, 30.0
+_URL = re.compile(r"[\x21-\x5b\x5d-\x7e]{1,8192}")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")
 _A_YEAR = 366 * 86400
 
@@ -57,7 +58,7 @@ def checked(url: str, address: Address, what: str) -> str:
         parts = urlsplit(url)
         host = normal_host(parts.hostname or "")
         whole = not parts.username and not parts.password and not parts.fragment and parts.port != 0
-        whole = whole and not re.search(r"[\s\x00-\x20\x7f\\]", url)
+        whole = whole and bool(_URL.fullmatch(url))
     except (ValueError, UnicodeError):
         whole, host = False, ""
     if not whole or not host or parts.scheme not in ("https", "http"):

@@ -1,0 +1,354 @@
+"""Logging in at MCP servers: the whole way over real connections, and every answer that must not be believed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from handwork.config import MCPServerSettings
+from handwork.errors import MCPLoginNeeded, MCPUnavailable
+from handwork.mcp.content import Text
+from handwork.mcp.login import log_out
+from tests.mcp.http_servers import connected, plain_server, serving
+from tests.mcp.login_server import Guarded, Visitor, guarded, logged_in
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Guarded]:
+    async with guarded() as one:
+        yield one
+
+
+async def refusal(server: Guarded, home: Path, visitor: Visitor | None = None, **more: Any) -> MCPUnavailable:
+    with pytest.raises(MCPUnavailable) as caught:
+        await logged_in(server, home, visitor, **more)
+    return caught.value
+
+
+# ---- it works
+
+
+async def test_after_a_login_the_server_answers_and_the_tokens_are_private(server: Guarded, tmp_path: Path) -> None:
+    visitor = Visitor()
+    async with connected(server.url, tmp_path) as before:
+        with pytest.raises(MCPLoginNeeded) as needed:
+            await before.ready()
+    assert needed.value.hint == "handwork mcp login docs"
+    where = await logged_in(server, tmp_path, visitor)
+    async with connected(server.url, tmp_path) as connection:
+        assert (await connection.call("echo", {"text": "in"})).parts == (Text("in"),)
+    assert "You can close this page" in visitor.pages[0]
+    assert [_mode(Path(where or "")), _mode(Path(where or "").parent)] == [0o600, 0o700]
+
+
+async def test_what_is_asked_for_is_what_the_standards_say(server: Guarded, tmp_path: Path) -> None:
+    visitor = Visitor()
+    server.about["scopes_supported"] = ["read", "write"]
+    await logged_in(server, tmp_path, visitor)
+    asked = dict(parse_qsl(urlsplit(visitor.sent[0]).query))
+    exchange = server.authority.asked("/token")[0]
+    client = server.authority.clients["client-1"]
+    assert (asked["response_type"], asked["code_challenge_method"], asked["scope"]) == ("code", "S256", "read write")
+    assert asked["resource"] == exchange["resource"] == server.url
+    assert client["redirect_uris"] == [asked["redirect_uri"]] == [exchange["redirect_uri"]]
+    assert urlsplit(asked["redirect_uri"]).hostname == "127.0.0.1"
+    assert len(exchange["code_verifier"]) >= 43
+    assert exchange["client_id"] == "client-1"
+
+
+async def test_a_challenge_names_the_scope_and_an_option_comes_before_it(server: Guarded, tmp_path: Path) -> None:
+    server.about["scopes_supported"] = ["everything"]
+    server.challenge = 'Bearer scope="files:read"'
+    for scope, expected in (("", "files:read"), ("mine", "mine")):
+        visitor = Visitor()
+        await logged_in(server, tmp_path, visitor, scope=scope)
+        assert dict(parse_qsl(urlsplit(visitor.sent[0]).query))["scope"] == expected
+
+
+async def test_a_client_registered_by_hand_is_used_with_its_port_and_its_secret(
+    server: Guarded, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    oauth = {"client_id": "mine", "client_secret": "env:SECRET", "redirect_port": port}
+    visitor = Visitor()
+    await logged_in(server, tmp_path, visitor, settings={"oauth": oauth}, environ={"SECRET": "s3cret"})
+    assert server.authority.clients == {}
+    assert server.authority.asked("/token")[0]["client_secret"] == "s3cret"
+    asked = dict(parse_qsl(urlsplit(visitor.sent[0]).query))
+    assert asked["redirect_uri"] == f"http://127.0.0.1:{port}/callback"
+
+
+async def test_a_port_that_is_taken_is_told(server: Guarded, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        error = await refusal(server, tmp_path, settings={"oauth": {"redirect_port": taken.getsockname()[1]}})
+    assert "needs the port" in error.what
+    assert "redirect_port" in error.hint
+
+
+async def test_an_address_that_was_pasted_completes_the_login(server: Guarded, tmp_path: Path) -> None:
+    visitor, lines = Visitor(), asyncio.Queue[str]()
+    visitor.goes = False
+    login = asyncio.create_task(logged_in(server, tmp_path, visitor, paste=lines.get))
+    while not visitor.sent:
+        await asyncio.wait([login], timeout=0.01)
+    await lines.put("http://127.0.0.1/callback?code=x&state=guessed")
+    async with aiohttp.ClientSession() as browser, browser.get(visitor.sent[0], allow_redirects=False) as page:
+        await lines.put(f"  {page.headers['Location']} ")
+    assert await login
+    assert visitor.wrong == 1
+
+
+async def test_a_server_of_early_2025_is_its_own_authority(server: Guarded, tmp_path: Path) -> None:
+    plain = server.plain
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        if request.path == "/mcp":
+            return web.Response(status=401)
+        return await server.authority.handle(request)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handle)
+    async with serving(app) as origin:
+        server.authority.origin, plain.origin, server.url = origin, origin, f"{origin}/mcp"
+        assert await logged_in(server, tmp_path)
+
+
+async def test_a_server_that_wants_no_login_says_so(tmp_path: Path) -> None:
+    async with plain_server() as plain:
+        server = Guarded.__new__(Guarded)
+        server.url = plain.url
+        assert await logged_in(server, tmp_path) is None
+
+
+async def test_logging_out_takes_the_tokens_back_and_forgets_them(server: Guarded, tmp_path: Path) -> None:
+    await logged_in(server, tmp_path)
+    settings = MCPServerSettings.model_validate({"url": server.url})
+    assert await log_out("docs", settings, home=tmp_path, environ={}) == (True, "")
+    assert (server.authority.access, server.authority.refresh) == ({}, {})
+    assert await log_out("docs", settings, home=tmp_path, environ={}) == (False, "")
+    assert not [text for text in _kept(tmp_path) if "access-" in text or "refresh-" in text]
+
+
+async def test_logging_out_forgets_even_where_nothing_can_be_taken_back(server: Guarded, tmp_path: Path) -> None:
+    server.authority.changes["revocation_endpoint"] = None
+    await logged_in(server, tmp_path)
+    settings = MCPServerSettings.model_validate({"url": server.url})
+    there, still = await log_out("docs", settings, home=tmp_path, environ={})
+    assert there
+    assert "they end by themselves" in still
+    assert not [text for text in _kept(tmp_path) if "access-" in text]
+
+
+# ---- answers that are not believed
+
+
+@pytest.mark.parametrize(
+    ("back", "words"),
+    [
+        ({"iss": "https://evil.example"}, "not from where you were sent"),
+        ({"iss": None}, "it does not say from where"),
+        ({"code": None, "error": "access_denied", "error_description": "no\x1b[31m"}, "access_denied: no"),
+        ({"code": ""}, "there was no code"),
+    ],
+)
+async def test_an_answer_of_another_or_a_refusal_brings_no_token(
+    server: Guarded, tmp_path: Path, back: dict[str, str | None], words: str
+) -> None:
+    server.authority.back = back
+    error = await refusal(server, tmp_path)
+    assert words in error.what
+    assert "\x1b" not in error.what
+    assert server.authority.asked("/token") == []
+
+
+@pytest.mark.parametrize("back", [{"state": "guessed"}, {"state": None}, {"state": ""}])
+async def test_an_answer_with_another_state_is_not_used_and_the_login_waits_on(
+    server: Guarded, tmp_path: Path, back: dict[str, str | None]
+) -> None:
+    server.authority.back = back
+    visitor = Visitor()
+    error = await refusal(server, tmp_path, visitor, patience=0.5)
+    assert "was not completed within 0.5 s" in error.what
+    assert "it was not used" in visitor.pages[0]
+    assert server.authority.asked("/token") == []
+
+
+@pytest.mark.parametrize(
+    "name", ["authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint"]
+)
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://evil.example/x",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "ftp://evil.example/",
+        "https://user:pw@evil.example/",
+        "https://evil.example/#x",
+        "https://evil.example/a b",
+        "https://evil.example/\x1b[31m",
+        "--help",
+        "https://",
+    ],
+)
+async def test_addresses_that_a_server_names_are_looked_at_before_they_are_asked(
+    server: Guarded, tmp_path: Path, name: str, url: str
+) -> None:
+    server.authority.changes[name] = url
+    visitor = Visitor()
+    error = await refusal(server, tmp_path, visitor)
+    assert "so it was not asked" in error.what
+    assert "\x1b" not in str(error)
+    assert visitor.sent == []
+
+
+@pytest.mark.parametrize("issuer", ["http://evil.example", "file:///etc", "nothing"])
+async def test_a_place_to_log_in_must_be_encrypted(server: Guarded, tmp_path: Path, issuer: str) -> None:
+    server.about["authorization_servers"] = [issuer]
+    assert "so it was not asked" in (await refusal(server, tmp_path)).what
+
+
+async def test_a_resource_metadata_elsewhere_is_looked_at_too(server: Guarded, tmp_path: Path) -> None:
+    server.challenge = 'Bearer resource_metadata="http://10.0.0.1/latest/meta-data"'
+    assert "so it was not asked" in (await refusal(server, tmp_path)).what
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"issuer": "https://evil.example"}, "is of https://evil.example"),
+        ({"issuer": None}, "is of nobody"),
+        ({"code_challenge_methods_supported": ["plain"]}, "PKCE"),
+        ({"code_challenge_methods_supported": None}, "PKCE"),
+        ({"token_endpoint": None}, "names no token_endpoint"),
+        ({"response_types_supported": ["token"]}, "does not give codes"),
+        ({"registration_endpoint": None}, "registered there by hand"),
+    ],
+)
+async def test_an_authority_that_cannot_be_used_is_told_why(
+    server: Guarded, tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    server.authority.changes = changes
+    visitor = Visitor()
+    assert words in (await refusal(server, tmp_path, visitor)).what
+    assert visitor.sent == []
+
+
+@pytest.mark.parametrize("resource", ["https://evil.example/mcp", "ORIGIN/mcp2", "ORIGIN/mcp/below"])
+async def test_tokens_for_another_server_are_not_asked_for(server: Guarded, tmp_path: Path, resource: str) -> None:
+    server.about["resource"] = resource.replace("ORIGIN", server.plain.origin)
+    assert "its logins are for another server" in (await refusal(server, tmp_path)).what
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"error": "invalid_grant", "error_description": "too\\u001b[31m late"}', 400),
+        (b'{"access_token": "a b", "token_type": "bearer"}', 200),
+        (b'{"access_token": "a\\r\\nX-Evil: 1", "token_type": "bearer"}', 200),
+        (b'{"access_token": ["x"], "token_type": "bearer"}', 200),
+        (b'{"access_token": "abc", "token_type": "mac"}', 200),
+        (b'{"access_token": "abc", "refresh_token": "a\\nb"}', 200),
+        (b"<html>", 200),
+        (b"[" * 100_000, 200),
+        (b"x" * (2 << 20), 200),
+        (b"", 302),
+    ],
+)
+async def test_what_is_no_answer_with_tokens_is_refused(
+    server: Guarded, tmp_path: Path, body: bytes, status: int
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        headers = {"Location": "https://evil.example/"} if status == 302 else {}
+        return web.Response(status=status, body=body, content_type="application/json", headers=headers)
+
+    server.authority.instead["/token"] = answer
+    error = await refusal(server, tmp_path)
+    assert "The login at the MCP server docs was refused" in error.what
+    assert "\x1b" not in error.what
+    assert _kept(tmp_path) == []
+
+
+@pytest.mark.parametrize("lifetime", ["3600", "1e999", "x", -5, 10**30, True, None])
+async def test_an_absurd_lifetime_is_none(server: Guarded, tmp_path: Path, lifetime: Any) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        body = server.authority.give(server.url).body
+        assert isinstance(body, bytes)
+        tokens = json.loads(body)
+        return web.json_response(tokens | {"expires_in": lifetime})
+
+    server.authority.instead["/token"] = answer
+    await logged_in(server, tmp_path)
+    async with connected(server.url, tmp_path) as connection:
+        assert (await connection.call("echo", {"text": "in"})).parts == (Text("in"),)
+
+
+async def test_the_page_is_for_this_machine_and_for_its_own_path(server: Guarded, tmp_path: Path) -> None:
+    visitor = Visitor()
+    visitor.goes = False
+    login = asyncio.create_task(logged_in(server, tmp_path, visitor, patience=10.0))
+    while not visitor.sent:
+        await asyncio.wait([login], timeout=0.01)
+    asked = dict(parse_qsl(urlsplit(visitor.sent[0]).query))
+    good = f"{asked['redirect_uri']}?code=x&state={asked['state']}&iss={server.authority.origin}"
+    async with aiohttp.ClientSession() as browser:
+        async with browser.get(good, headers={"Host": "evil.example"}) as page:
+            assert page.status == 421
+        async with browser.get(good.replace("/callback", "/other")) as page:
+            assert page.status == 404
+        async with browser.post(good) as page:
+            assert page.status == 404
+        async with browser.get(good + "&state=again") as page:
+            assert page.status == 400
+        async with browser.get(
+            f"{asked['redirect_uri']}?error=<script>&state={asked['state']}&iss={server.authority.origin}"
+        ) as page:
+            text = await page.text()
+            assert "<script>" not in text
+            assert page.headers["Cache-Control"] == "no-store"
+    with pytest.raises(MCPUnavailable, match="was refused"):
+        await login
+
+
+async def test_a_login_over_an_unencrypted_connection_is_refused(tmp_path: Path) -> None:
+    server = Guarded.__new__(Guarded)
+    server.url = "http://mcp.example/mcp"
+    assert "unencrypted" in (await refusal(server, tmp_path)).what
+
+
+async def test_a_login_beside_configured_credentials_would_not_be_used(server: Guarded, tmp_path: Path) -> None:
+    error = await refusal(server, tmp_path, settings={"headers": {"Authorization": "Bearer x"}})
+    assert "would not be used" in error.what
+
+
+async def test_a_login_that_is_given_up_leaves_nothing(server: Guarded, tmp_path: Path) -> None:
+    visitor = Visitor()
+    visitor.goes = False
+    login = asyncio.create_task(logged_in(server, tmp_path, visitor))
+    while not visitor.sent:
+        await asyncio.wait([login], timeout=0.01)
+    port = urlsplit(dict(parse_qsl(urlsplit(visitor.sent[0]).query))["redirect_uri"]).port or 0
+    login.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await login
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
+    assert _kept(tmp_path) == []
+
+
+def _kept(home: Path) -> list[str]:
+    return [file.read_text() for file in home.rglob("*") if file.is_file() and file.name != "lock"]
+
+
+def _mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
