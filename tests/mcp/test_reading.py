@@ -214,10 +214,14 @@ async def test_pages_without_end_are_cut_and_told() -> None:
     assert told == ["Its list of tools does not end: only the beginning is used."]
 
 
-async def test_a_page_that_leads_to_itself_ends() -> None:
-    offer, told = await read(tools={"tools": [tool("a")], "nextCursor": "0"})
+async def test_a_page_that_leads_to_itself_ends_at_once() -> None:
+    server = ListsServer({"tools/list": {"tools": [tool("a")], "nextCursor": "0"}})
+    told: list[str] = []
+    async with server.client() as client:
+        offer = await read_offer(client, told.append)
     assert [each.name for each in offer.tools] == ["a"]
     assert "does not end" in told[0]
+    assert server.asked.count("tools/list") == 2
 
 
 async def test_more_tools_than_anybody_needs_are_cut_and_told() -> None:

@@ -34,6 +34,8 @@ def clean(text: object, longest: int = LONGEST_TEXT) -> str:
     if not isinstance(text, str):
         return ""
     cut = f"{text[:longest]}…" if len(text) > longest else text
+    if _is_plain(cut):
+        return cut
     return seen(scrub(cut).replace("\r\n", "\n").replace("\r", "\n")).text
 
 
@@ -91,6 +93,11 @@ def subschemas(rule: JSON) -> Iterator[Rule]:
             yield from subschemas(inner)
 
 
+def _is_plain(text: str) -> bool:
+    """Whether nothing needs a closer look: most texts are such, and it is known at once."""
+    return text.isascii() and text.isprintable()
+
+
 def _inside(value: JSON) -> list[JSON]:
     if isinstance(value, dict):
         return list(value.values())
@@ -122,7 +129,9 @@ def _rule(rule: JSON) -> JSON:
 
 def _exact(value: JSON) -> JSON:
     """The value itself, if it can be seen as it is."""
-    if isinstance(value, str) and clean(value, len(value)) != value.replace("\r\n", "\n").replace("\r", "\n"):
+    if isinstance(value, str):
+        if _is_plain(value) or clean(value, len(value)) == value.replace("\r\n", "\n").replace("\r", "\n"):
+            return value
         raise Unfit("its schema demands characters that cannot be seen")
     if isinstance(value, dict):
         for name in value:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +14,11 @@ from handwork.mcp.cleaning import (
     clean_schema,
     is_plain_name,
     one_line,
-    subschemas,
 )
 from handwork.mcp.mending import LEFT_OUT, RETURNS
 from handwork.mcp.offer import Offer, PromptArgument, PromptOffer, ResourceOffer, ToolOffer
+from handwork.mcp.schema_flaw import flaw
 from handwork.schema import JSON
-from handwork.tool.schema_flaw import flaw
 from handwork.tool.wording import counted
 
 MOST_PAGES = 100
@@ -26,6 +26,7 @@ MOST_ENTRIES = 2_000
 """Of tools, of prompts and of resources."""
 _METHOD_NOT_FOUND = -32601
 _TOLD = 3
+_AT_ONCE = 20
 Tell = Callable[[str], None]
 
 
@@ -42,7 +43,7 @@ async def read_offer(client: Any, tell: Tell | None = None) -> Offer:
     """
     left = _LeftOut()
     info, capabilities = client.server_info, client.server_capabilities
-    tools = _tools(await _pages(client.list_tools, "tools", left), left)
+    tools = await _tools(await _pages(client.list_tools, "tools", left), left)
     listed = await _pages(client.list_prompts, "prompts", left) if capabilities.prompts is not None else []
     prompts = _prompts(listed, left)
     if tell and left:
@@ -123,9 +124,11 @@ async def _page(ask: Callable[..., Awaitable[Any]], cursor: str | None) -> Any:
         return None
 
 
-def _tools(listed: list[Any], left: _LeftOut) -> tuple[ToolOffer, ...]:
+async def _tools(listed: list[Any], left: _LeftOut) -> tuple[ToolOffer, ...]:
     made: dict[str, ToolOffer] = {}
-    for each in listed:
+    for number, each in enumerate(listed):
+        if number % _AT_ONCE == 0:
+            await asyncio.sleep(0)  # two thousand of them take a second, and others work meanwhile
         name = each.name if is_plain_name(each.name) else ""
         try:
             if not name:
@@ -163,16 +166,9 @@ def _tool(name: str, listed: Any) -> ToolOffer:
 
 def _usable(schema: JSON) -> dict[str, JSON]:
     cleaned = clean_schema(schema)
-    if why := flaw(cleaned, _references(cleaned)):
+    if why := flaw(cleaned):
         raise Unfit(why)
     return cleaned
-
-
-def _references(schema: JSON) -> Iterator[str]:
-    for each in subschemas(schema):
-        for keyword in ("$ref", "$dynamicRef"):
-            if isinstance(found := each.get(keyword), str):
-                yield found
 
 
 def _prompts(listed: list[Any], left: _LeftOut) -> tuple[PromptOffer, ...]:
