@@ -75,3 +75,17 @@ async def test_a_person_says_yes_with_the_whole_word(workspace: Path, home: Path
     assert await terminal.end() == code
     assert (home / "mcp.json").exists() is (code == 0)
     assert not (workspace / "ran").exists()
+
+
+async def test_the_list_says_where_other_programs_have_servers_and_uses_none_of_them(
+    workspace: Path, home: Path, tmp_path: Path
+) -> None:
+    for file in (workspace / ".vscode" / "mcp.json", tmp_path / ".cursor" / "mcp.json"):
+        file.parent.mkdir()
+        file.write_text(json.dumps({"mcpServers": {"x": OUTSIDE}}))
+    ended = await handwork("mcp", "list", cwd=workspace, HOME=str(tmp_path))
+    assert ended.code == 0
+    shown = "".join(ended.out.split())
+    assert f"haveservers,too:{workspace}/.vscode/mcp.json,{tmp_path}/.cursor/mcp.json" in shown
+    assert "handwork mcp add --from FILE" in ended.out
+    assert "No MCP server is configured." in ended.out

@@ -45,7 +45,7 @@ def below(folder: Path, pattern: str) -> list[str]:
 
 
 async def test_without_a_server_the_list_says_how_one_is_added(workspace: Path) -> None:
-    ended = await mcp(workspace, "list")
+    ended = await mcp(workspace, "list", HOME=str(workspace))
     assert ended.code == 0
     assert ended.out.splitlines() == [
         "No MCP server is configured.",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from handwork.cli.clean import clean_for_terminal, json_for_terminal, one_line
+from handwork.cli.clean import clean_for_terminal, json_for_terminal, one_line, show_exactly
 from handwork.cli.columns import width
 from handwork.cli.lines import Screen
 from handwork.cli.mcp.configured import Configured, configured
@@ -17,6 +17,7 @@ from handwork.cli.screen import open_screen
 from handwork.cli.workspace import real_folder
 from handwork.config import MCPServerSettings
 from handwork.config.masking import shown
+from handwork.config.mcp_elsewhere import files_of_others
 
 _STYLES = {"ok": "green", "new": "", "off": "dim", "broken": "yellow"}
 _WIDEST = 24
@@ -36,6 +37,11 @@ def print_servers(workspace: Path | None, config: Path | None, as_json: bool) ->
         screen.line("No MCP server is configured.")
         screen.line("→ handwork mcp add NAME -- COMMAND ARGS…, or handwork mcp add NAME --url URL", "dim")
     _draw(servers, known, screen)
+    if others := list(files_of_others(folder, Path(settings.environ.get("HOME") or "/"))):
+        screen.line(
+            f"\nOther programs have servers, too: {', '.join(show_exactly(str(file)) for file in others)}", "dim"
+        )
+        screen.line("→ to take them over: handwork mcp add --from FILE", "dim")
     for notice in settings.notices:
         screen.line(f"\n· {clean_for_terminal(notice)}", "yellow")
 
