@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
 import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from queue import SimpleQueue
 from typing import Any
+
+from handwork.schema import scrub
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of one message; a longer line is skipped to its end."""
@@ -30,7 +33,7 @@ async def standard_io(say: Callable[[str], None]) -> AsyncIterator[tuple[Any, An
     source, target = _taken()
     into, read_stream = anyio.create_memory_object_stream[Any](0)
     write_stream, outof = anyio.create_memory_object_stream[SessionMessage](0)
-    reader = asyncio.create_task(_read(source, into, say), name="standard input")
+    reader = asyncio.create_task(_read(source, into, write_stream.clone(), say), name="standard input")
     writer = asyncio.create_task(_write(target, outof), name="standard output")
     try:
         yield read_stream, write_stream, reader.cancel
@@ -53,25 +56,38 @@ def _taken() -> tuple[int, int]:
     return source, target
 
 
-async def _read(source: int, into: Any, say: Callable[[str], None]) -> None:
-    """Hand over message by message until standard input ends; the stream ends with it."""
+async def _read(source: int, into: Any, replies: Any, say: Callable[[str], None]) -> None:
+    """Hand over message by message until standard input ends; the stream ends with it. What is no message is answered here."""
     import mcp_types as types
     from mcp.shared.message import SessionMessage
 
     lines = Lines(source)
-    async with into:
+    async with into, replies:
         async for line in lines:
             if not line.strip():
                 continue
             try:
-                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValueError as error:
+                await into.send(SessionMessage(message_of(line)))
+            except (ValueError, RecursionError):
                 say(f"warning: A line of {len(line):,} bytes that is no message was skipped.")
-                await into.send(error)
-                continue
-            await into.send(SessionMessage(message))
+                error = types.ErrorData(code=types.PARSE_ERROR, message="This line is no JSON-RPC message")
+                await replies.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=error)))
     if lines.skipped:
         say(f"warning: {lines.skipped} lines of more than {LONGEST:,} bytes were skipped.")
+
+
+def message_of(line: bytes) -> Any:
+    """The message of a line. Half a surrogate pair, which some programs write and no text can hold, becomes a mark."""
+    import mcp_types as types
+
+    read: Any = types.jsonrpc_message_adapter
+    try:
+        return read.validate_json(line, by_name=False)
+    except ValueError:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+        if text == (scrubbed := scrub(text)):
+            raise
+        return read.validate_json(scrubbed, by_name=False)
 
 
 class Lines:
