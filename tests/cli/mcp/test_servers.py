@@ -82,7 +82,7 @@ async def test_the_list_says_of_each_server_where_it_is_written_and_whether_it_c
     assert row_of("fetched") == ["npx -y @a/server", "not installed", "→ handwork mcp add fetched installs it"]
     assert row_of("gone")[1:] == ["there is no program no-such-program", "→ install it, or correct its entry"]
     assert row_of("off")[1] == "disabled"
-    assert row_of("needs")[1] == "needs NO_SUCH_TOKEN"
+    assert row_of("needs")[1] == "needs NO_SUCH_TOKEN in your environment, and it is not set"
     assert row_of("elsewhere")[1:] == [
         f"{hidden} cannot be seen in the sandbox",
         "→ handwork mcp test elsewhere says what to do",
@@ -336,8 +336,8 @@ async def test_variables_that_are_missing_are_named_before_anything_starts(works
     ended = await mcp(workspace, "test", "it")
     assert ended.code == 1
     assert ended.out.splitlines() == [
-        "✗ The MCP server it needs NO_SUCH_A, which is not set",
-        "  → set it in your environment",
+        "✗ The MCP server it needs NO_SUCH_A in your environment, and it is not set",
+        "  → set it, as in: export NO_SUCH_A=…",
     ]
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from handwork.config import MCPServerSettings, Settings
-from handwork.errors import ConfigError, HandworkError, MCPServerError
+from handwork.errors import HandworkError, MCPServerError
 from handwork.events import Event, Notice
 from handwork.mcp.approved import Approved, Record
 from handwork.mcp.changes import Changes, changes, difference
 from handwork.mcp.connection import Connection
+from handwork.mcp.lacking import Lacking
 from handwork.mcp.names import tool_names
 from handwork.mcp.offer import Offer, ResourceOffer
 from handwork.mcp.tool import MCPClientTool
@@ -61,7 +62,7 @@ def look(
     looked = Looked(name, settings)
     began = time.monotonic()
     if settings.unset:
-        looked.error = _unset(name, settings)
+        looked.error = Lacking(name, settings.unset).failure()
         return looked
     with _store_of_its_own(all_settings) as own:
         try:
@@ -130,14 +131,6 @@ def _tools(offer: Offer, connection: Connection, settings: Settings) -> list[MCP
     names = tool_names(connection.name, [tool.name for tool in offer.tools], servers=settings.mcp.servers)
     wanted = [tool for tool in offer.tools if connection.settings.takes(tool.name)]
     return [MCPClientTool(tool, connection, name=names[tool.name]) for tool in wanted]
-
-
-def _unset(name: str, settings: MCPServerSettings) -> ConfigError:
-    names = ", ".join(settings.unset)
-    are, them = ("is", "it") if len(settings.unset) == 1 else ("are", "them")
-    return ConfigError(
-        f"The MCP server {name} needs {names}, which {are} not set", hint=f"set {them} in your environment"
-    )
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from handwork.config import MCPServerSettings, Settings
 from handwork.config.settings import Home
 from handwork.errors import ConfigError, MCPUnavailable
 from handwork.mcp.approved import Approved
+from handwork.mcp.lacking import Lacking
 from handwork.mcp.programs import find, package_of
 from handwork.tool.wording import counted
 
@@ -51,7 +52,8 @@ def known_of(name: str, server: MCPServerSettings, settings: Settings, workspace
 
 def _broken(name: str, server: MCPServerSettings, home: Home, workspace: Path) -> Known | None:
     if server.unset:
-        return Known("broken", f"needs {', '.join(server.unset)}", "set what is missing in your environment")
+        error = Lacking(name, server.unset).failure()
+        return Known("broken", error.what.removeprefix(f"The MCP server {name} "), error.hint)
     if server.type != "stdio":
         return None
     try:
