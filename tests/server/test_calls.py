@@ -12,9 +12,11 @@ import pytest
 from handwork.events import RunFinished, RunStarted, ToolCallFinished, ToolCallStarted
 from handwork.server.desk import Desk
 from handwork.server.exchange import Exchange
+from handwork.store.sqlite import Store
 from tests.server.clients import MODES, Progress, connected, events_of, text_of
 from tests.server.conftest import MakeHouse
 from tests.server.watching import sleeping, until
+from tests.support.strict_server import StrictServer
 
 both_eras = pytest.mark.parametrize("mode", MODES)
 
@@ -229,3 +231,17 @@ async def test_odd_arguments_are_answered_and_the_next_call_works(make_house: Ma
     assert (await guest.begin("planning", {"command": "list"}, exchange)).is_error is False
     await desk.close()
     assert {event.agent for event in events_of(desk.house)} == {"mcp:31m"}
+
+
+async def test_what_a_client_calls_is_not_the_conversation_that_continue_goes_on_with(make_house: MakeHouse) -> None:
+    async with StrictServer(["It is 42."]) as model:
+        house = make_house(llm={"model": "openai:any", "base_url": model.url})
+        async with connected(house) as client:
+            answer = await client.call_tool("run_task", {"task": "Find it."})
+            await client.call_tool("bash", {"command": "echo"})
+    store = Store.open(house.settings.store_path, synchronous=house.settings.store.synchronous)
+    try:
+        assert store.latest(str(house.workspace)) == answer.structured_content["session"]
+        assert next(info.agent for info in store.sessions()) == "mcp:mcp-0.1.0"
+    finally:
+        store.close()

@@ -22,7 +22,8 @@ _COLUMNS = "number, id, created, updated, workspace, title, agent, model, status
 FIND = f"SELECT {_COLUMNS} FROM sessions WHERE id = ?"
 LIST = f"""SELECT {_COLUMNS} FROM sessions WHERE :workspace IS NULL OR workspace = :workspace
     ORDER BY turn DESC LIMIT :limit"""
-LATEST = "SELECT id FROM sessions WHERE workspace = ? ORDER BY turn DESC LIMIT 1"
+LATEST = "SELECT id FROM sessions WHERE workspace = ? AND agent NOT LIKE 'mcp:%' ORDER BY turn DESC LIMIT 1"
+"""Not the sessions of `mcp serve`: what another program calls is no conversation to go on with."""
 RECENT_IDS = "SELECT id FROM sessions ORDER BY turn DESC LIMIT 1000"
 LAST_SEQ = "SELECT max(seq) FROM events WHERE session = ?"
 EVENTS = "SELECT seq, data FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
