@@ -172,7 +172,8 @@ class Visitor:
         async with aiohttp.ClientSession() as browser, browser.get(url) as page:
             self.pages.append(await page.text())
 
-    def _typed_wrong(self) -> None:
+    def _typed_wrong(self, expected: str) -> None:
+        assert expected.startswith("http://127.0.0.1:")
         self.wrong += 1
 
     def person(self, paste: Callable[[], Awaitable[str]] | None = None) -> Person:

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import socket
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from handwork.mcp.content import Text
 from tests.mcp.http_servers import Answer, Plain, connected, plain_server
 
 JSON = {"Content-Type": "application/json"}
+STREAM = {"Content-Type": "text/event-stream"}
 
 
 @pytest.fixture
@@ -199,7 +201,9 @@ async def test_silence_ends_with_the_time_limit(plain: Plain, tmp_path: Path, wh
         (says(200, "<html></html>", {"Content-Type": "text/html"}), "a web page"),
         (says(200, gzip.compress(b"{}"), {**JSON, "Content-Encoding": "gzip"}), "compressed content (gzip)"),
         (says(302, headers={"Location": "https://elsewhere.example/"}), "redirects to https://elsewhere.example/"),
-        (says(200, b"no json", JSON), "JSON"),
+        (says(200, b"no json", JSON), "What the MCP server docs answered is no message of the protocol"),
+        (says(200, b"[" * 100_000, JSON), "is no message of the protocol"),
+        (says(200, b"data: {}\n\n", STREAM), "is no message of the protocol"),
     ],
 )
 async def test_a_call_that_fails_costs_only_itself(plain: Plain, tmp_path: Path, answer: Answer, words: str) -> None:
@@ -385,3 +389,31 @@ async def test_a_farewell_that_is_never_answered_does_not_hold_up_the_end(
     async with asyncio.timeout(5), connected(plain.url, tmp_path) as connection:
         await connection.ready()
     assert plain.asked("DELETE") == 1
+
+
+_PROGRAM = """
+import asyncio, contextlib, sys
+from pathlib import Path
+from handwork.errors import MCPServerError
+from tests.mcp.http_servers import connected
+
+async def main():
+    async with connected(sys.argv[1], Path(sys.argv[2])) as connection:
+        with contextlib.suppress(MCPServerError):
+            await connection.call("echo", {})
+
+asyncio.run(main())
+"""
+
+
+async def test_nothing_of_the_librarys_log_comes_to_the_terminal(plain: Plain, tmp_path: Path) -> None:
+    plain.answers["tools/call"] = says(200, b"no json", JSON)
+    pipe = asyncio.subprocess.PIPE
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _PROGRAM, plain.url, str(tmp_path)),
+        cwd=Path(__file__).parents[2],
+        stdout=pipe,
+        stderr=pipe,
+    )
+    assert await program.communicate() == (b"", b"")
+    assert plain.asked("tools/call") == 1

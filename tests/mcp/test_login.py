@@ -43,6 +43,7 @@ async def test_after_a_login_the_server_answers_and_the_tokens_are_private(serve
         with pytest.raises(MCPLoginNeeded) as needed:
             await before.ready()
     assert needed.value.hint == "handwork mcp login docs"
+    assert list(tmp_path.iterdir()) == []
     where = await logged_in(server, tmp_path, visitor)
     async with connected(server.url, tmp_path) as connection:
         assert (await connection.call("echo", {"text": "in"})).parts == (Text("in"),)

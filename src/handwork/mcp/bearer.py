@@ -55,6 +55,9 @@ class Bearer:
                 await asyncio.wait_for(self._renewal, _PATIENCE)
 
     async def _renew(self, refused: str) -> str:
+        if await self._store.read() is None:  # there never was a login: nothing is locked, and no folder made for it
+            self._adopt(None)
+            return ""
         async with self._store.alone():
             grant = await self._store.read()
             if grant is None:

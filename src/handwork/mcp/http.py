@@ -18,7 +18,8 @@ from handwork.mcp.web import client_over, way_to
 from handwork.mcp.wire import LARGEST, Wire
 
 _LISTEN = "subscriptions/listen"
-_CLOSED = -32000
+_CLOSED, _NO_MESSAGE = -32000, -32700
+_NOT_PARSED = "Failed to parse"
 _BROKE_OFF = "SSE stream ended"
 """So the library begins what it says of an answer that will not come any more."""
 
@@ -119,6 +120,7 @@ class Http:
                 self._fail(
                     MCPUnavailable(f"The connection to the MCP server {self._name} was lost: its answer broke off")
                 )
+            self._put_into_words(item)
             await self._take(item)
         self._inbox.close()
 
@@ -138,6 +140,12 @@ class Http:
         if error is None or item.message.id in self._listening:
             return False
         return bool(error.code == _CLOSED and error.message.startswith(_BROKE_OFF))
+
+    def _put_into_words(self, item: Any) -> None:
+        """The library's report of an answer that is no message, which lists all that it might have been."""
+        error = getattr(getattr(item, "message", None), "error", None)
+        if error is not None and error.code == _NO_MESSAGE and error.message.startswith(_NOT_PARSED):
+            error.message = f"What the MCP server {self._name} answered is no message of the protocol"
 
     async def _take(self, item: Any) -> None:
         """Give the client a message, if it still listens."""

@@ -19,11 +19,14 @@ _LONGEST = 200
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 
 
-def unreachable(address: Address, error: BaseException) -> MCPUnavailable:
-    """A request that found no server, or lost it before the answer; `error` is the HTTP library's."""
+def unreachable(address: Address, error: BaseException, where: str = "") -> MCPUnavailable:
+    """A request that found no server, or lost it before the answer; `error` is the HTTP library's. `where` names another place than
+    the server itself."""
     import httpx2
 
-    where, cause = f"The MCP server {address.name} at {address.shown}", _root(error)
+    cause = _root(error)
+    lost = where or f"the MCP server {address.name}"
+    where = where or f"The MCP server {address.name} at {address.shown}"
     refusal = _untrusted(cause)
     if refusal:
         return MCPUnavailable(
@@ -44,7 +47,7 @@ def unreachable(address: Address, error: BaseException) -> MCPUnavailable:
             f"{where} cannot be reached: {_plain(cause)}",
             hint="check that it runs, its address, the network and the proxy",
         )
-    return MCPUnavailable(f"The connection to the MCP server {address.name} was lost: {_plain(cause)}")
+    return MCPUnavailable(f"The connection to {lost} was lost: {_plain(cause)}")
 
 
 def refused(address: Address, status: int, headers: Mapping[str, str], body: bytes) -> MCPUnavailable:

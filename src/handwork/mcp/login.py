@@ -29,11 +29,11 @@ PATIENCE = 600.0
 @dataclass(frozen=True, slots=True)
 class Person:
     """Who logs in. `visit` is given the address to open and says it, too; `paste` brings an address that they typed (None: nobody can);
-    `wrong` is called for one that is not the answer."""
+    `wrong` is called for one that is not the answer, with how the answer begins."""
 
     visit: Callable[[str], None]
     paste: Callable[[], Awaitable[str]] | None = None
-    wrong: Callable[[], None] = lambda: None
+    wrong: Callable[[str], None] = lambda expected: None
 
 
 async def log_in(
@@ -192,4 +192,4 @@ async def _pasted(page: Landing, person: Person) -> None:
     while text := await person.paste():
         if page.take(text):
             return
-        person.wrong()
+        person.wrong(page.address)

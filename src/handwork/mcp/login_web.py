@@ -129,7 +129,7 @@ async def _ask(
 ) -> Reply:
     import httpx2
 
-    there = Address(address.name, url, shown_url(url), "")
+    where = f"{shown_url(url)}, where the MCP server {address.name} sends for logins,"
     try:
         async with asyncio.timeout(_WHOLE), client_over(way_to(url, environ), silence=_SILENCE) as client:
             request = client.build_request(method, url, headers=headers, content=body or None)
@@ -139,11 +139,9 @@ async def _ask(
             finally:
                 await response.aclose()
     except TimeoutError:
-        raise MCPUnavailable(
-            f"{there.shown}, where the MCP server {address.name} sends for the login, did not answer"
-        ) from None
+        raise MCPUnavailable(f"{where} did not answer") from None
     except httpx2.HTTPError as error:
-        raise unreachable(there, error) from None
+        raise unreachable(address, error, where) from None
     plain = {name.lower(): value for name, value in response.headers.items()}
     return Reply(response.status_code, _object(text), plain)
 

@@ -9,6 +9,7 @@ from handwork.config import MCPServerSettings
 from handwork.errors import MCPUnavailable
 from handwork.mcp.http import Http
 from handwork.mcp.lacking import Lacking
+from handwork.mcp.quiet import keep_quiet
 from handwork.mcp.stdio import Stdio
 from handwork.mcp.surroundings import Surroundings
 
@@ -34,6 +35,7 @@ class Way(Protocol):
 
 def transport(name: str, settings: MCPServerSettings, surroundings: Surroundings) -> Way:
     """The way to a server; nothing is started before it is entered."""
+    keep_quiet()
     if settings.unset:
         return Lacking(name, settings.unset)
     if settings.type == "stdio":

@@ -80,8 +80,10 @@ def _at_the_terminal(name: str, screen: Screen, opens: bool) -> Person:
             screen.line("Waiting. If your browser runs on another machine, the page at the end will not load there:")
             screen.line("copy its address from the browser, and paste it here.")
 
-    def wrong() -> None:
-        screen.line("That is not the address that the login ends at; it begins with http://127.0.0.1:")
+    def wrong(expected: str) -> None:
+        screen.line(
+            f"That is not where this login ends: that address begins with {expected}, and each login has its own."
+        )
 
     return Person(visit, _Typed().line if types else None, wrong)
 
