@@ -64,7 +64,7 @@ async def test_its_python_uses_the_server_too(workspace: Path) -> None:
     assert (ended.code, ended.out) == (0, "There are 80.\n"), ended.err
 
 
-@pytest.mark.parametrize("holds", ["without_tools", "mcp"])
+@pytest.mark.parametrize("holds", ["without_tools", "/absolute/path", '${workspaceFolder}"]'])
 def test_its_entries_load(tmp_path: Path, holds: str) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(_block("json", holds))
