@@ -8,7 +8,8 @@ What it is:    --name NAME · --instructions TEXT · --tools A,B (of those below
 At its start:  --die CODE · --die-on-discover · --mute · --mute-on-discover · --refuse · --version V · --start-slowly SECONDS ·
                --banner N (lines before its first message) · --child (a child in a session of its own) · --say TEXT (on standard error)
 All the time:  --noise (a line that is no message before each one) · --crlf · --bom · --ignore-end (neither SIGTERM nor the end of its
-               input ends it) · --endless-pages · --same-cursor · --stop-reading (after the handshake) · --flood-errors (standard error)
+               input ends it) · --endless-pages · --same-cursor · --stop-reading (after the handshake) · --flood-errors (standard error) ·
+               --ask-first (elicitation while nothing is asked of it)
 As a tool (each can be called, whether it is listed or not; arguments in brackets):
     echo [text] · add [a, b] · fail (isError) · refuse (JSON-RPC error) · die [code] · half (half an answer, then its end) · mute ·
     garbage · large [bytes] · deep · digits · surrogate · latin · batch · nul · twice (answers twice) · unknown (answers to nobody) ·
@@ -48,7 +49,7 @@ FLAGS = (
         "child",
         "noise",
     ),
-    *("crlf", "bom", "ignore-end", "endless-pages", "same-cursor", "stop-reading", "flood-errors"),
+    *("crlf", "bom", "ignore-end", "endless-pages", "same-cursor", "stop-reading", "flood-errors", "ask-first"),
 )
 ANY: dict[str, Any] = {"type": "object", "properties": {}}
 SCHEMAS: dict[str, dict[str, Any]] = {
@@ -193,6 +194,15 @@ class Stub:
             return self.reply(
                 id, tools=found, nextCursor=str(number + 1 if self.asked.endless_pages else 1), **self.lasting()
             )
+        if self.asked.ask_first:
+            params = {"message": "Who are you?", "requestedSchema": ANY}
+            self.asked.ask_first = False
+
+            def first() -> None:
+                self.ask("elicitation/create", params)
+                self.on_tools_list(id, {})
+
+            return threading.Thread(target=first, daemon=True).start()
         return self.reply(id, tools=self.tools, **self.lasting())
 
     def lasting(self) -> dict[str, Any]:

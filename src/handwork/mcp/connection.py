@@ -99,6 +99,7 @@ class Connection(Supervised):
     async def _asked(self, live: Live, what: str, answer: Awaitable[R], telling: _Telling | None = None) -> R:
         """The answer to a request, within its time; every failure as an error of ours."""
         clock, seconds = self._surroundings.clock, self.settings.timeout
+        self._requests += 1
         try:
             async with clock.limit(_LONGEST_CALL), clock.limit(seconds) as limit:
                 if telling is not None:
@@ -106,6 +107,8 @@ class Connection(Supervised):
                 found = await answer
         except Exception as error:
             raise self._failed(live, what, innermost(error)) from error
+        finally:
+            self._requests -= 1
         self._answered = True
         return found
 

@@ -54,11 +54,12 @@ class Lines:
         self._rest += data
 
 
-def messages(line: bytes | bytearray) -> list[Any]:
+def messages(line: bytes | bytearray, *, whole: bool = True) -> list[Any]:
     """The messages of a line: one, several (a batch of the protocol's first versions), or none if it is no message.
 
     What our parser refuses (an unpaired surrogate, bytes that are no UTF-8) is read with a mark in its place; an answer that nobody
-    can read (3,000 levels deep) becomes an error for the request that it answers, which would wait for ever otherwise.
+    can read (3,000 levels deep) becomes an error for the request that it answers, which would wait for ever otherwise; not so what
+    may be no `whole` line.
     """
     from mcp_types import jsonrpc_message_adapter
     from pydantic import ValidationError
@@ -72,7 +73,7 @@ def messages(line: bytes | bytearray) -> list[Any]:
     try:
         value = _marked(json.loads(line.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
-        return _refusal(line)
+        return _refusal(line) if whole else []
     found: list[Any] = []
     for each in value if isinstance(value, list) else [value]:
         try:

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self
 
 from handwork.errors import MCPUnavailable
+from handwork.mcp.elicit import elicit
 from handwork.mcp.failing import shown
 from handwork.mcp.mending import mended
 from handwork.mcp.offer import Offer
 from handwork.mcp.reading import read_offer
-from handwork.mcp.surroundings import AskHuman, Surroundings
+from handwork.mcp.surroundings import Surroundings
 from handwork.mcp.transport import Way
-from handwork.schema import JSON
 
-Elicit: TypeAlias = Callable[[str, Any, AskHuman], Awaitable[tuple[str, Mapping[str, JSON] | None]]]
-"""Put what a server wants to know (the SDK's ElicitRequestParams) to a person: what they decided (accept, decline, cancel), and the
-content."""
 _LISTEN_AGAIN = 5
 """So often a stream of changes that breaks off is opened anew."""
 
 
 class Hears(Protocol):
     """What a connection does with what its server says unasked."""
+
+    @property
+    def asking(self) -> bool:
+        """Whether anything is asked of the server just now."""
 
     def changed(self) -> None:
         """Its lists of tools or prompts are others now."""
@@ -47,12 +48,13 @@ class Live:
         hears: Hears,
         *,
         mode: str,
-        elicit: Elicit | None,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._name, self._way, self._surroundings, self._hears = name, way, surroundings, hears
-        self._mode, self._elicit, self._sleep = mode, elicit, sleep
+        self._mode, self._sleep = mode, sleep
         self.over = asyncio.Event()
+        self.ended = asyncio.Event()
+        """The server itself has ended what comes."""
         self.shaken = False
         """Whether both sides have agreed on the protocol."""
         self._stack = AsyncExitStack()
@@ -72,9 +74,8 @@ class Live:
         from mcp.client.client import Client
         from mcp_types import Implementation
 
-        asks = self._elicit is not None and self._surroundings.ask is not None
         return Client(
-            mended(_Given(_Watched(streams[0], self.over), streams[1])),
+            mended(_Given(_Watched(streams[0], self.over, self.ended), streams[1])),
             mode=self._mode,
             cache=None,
             client_info=Implementation(name="handwork", version=version("handwork")),
@@ -82,7 +83,7 @@ class Live:
             logging_callback=self._logged,
             log_level="info",
             message_handler=self._told,
-            elicitation_callback=self._elicited if asks else None,
+            elicitation_callback=self._elicited if self._surroundings.ask is not None else None,
         )
 
     async def __aexit__(
@@ -119,10 +120,11 @@ class Live:
     async def _elicited(self, context: Any, params: Any) -> Any:
         from mcp_types import ElicitResult
 
-        assert self._elicit is not None
-        assert self._surroundings.ask is not None
+        ask = self._surroundings.ask
+        if ask is None or not self._hears.asking:  # nobody is disturbed out of the blue
+            return ElicitResult(action="cancel")
         with self._surroundings.clock.stopped():
-            action, content = await self._elicit(self._name, params, self._surroundings.ask)
+            action, content = await elicit(self._name, params, ask)
         return ElicitResult.model_validate({"action": action, "content": content})
 
     async def _logged(self, params: Any) -> None:
@@ -184,8 +186,8 @@ class _Given:
 class _Watched:
     """A stream of what the server says that tells when it ends."""
 
-    def __init__(self, stream: Any, over: asyncio.Event) -> None:
-        self._stream, self._over = stream, over
+    def __init__(self, stream: Any, over: asyncio.Event, ended: asyncio.Event) -> None:
+        self._stream, self._over, self._ended = stream, over, ended
 
     @property
     def last_context(self) -> Any:
@@ -197,6 +199,10 @@ class _Watched:
     async def __anext__(self) -> Any:
         try:
             return await self._stream.__anext__()
+        except StopAsyncIteration:
+            self._ended.set()
+            self._over.set()
+            raise
         except BaseException:
             self._over.set()
             raise

@@ -75,12 +75,18 @@ class Stdio:
         try:
             if data := await process.read(_CHUNK):
                 return data
-            with contextlib.suppress(TimeoutError):  # its end is reported a moment after its last word
-                async with asyncio.timeout(_REPORT):
-                    await process.wait()
+            await self._has_ended()
         except SandboxError as error:
             self._why = self._why or f"is gone: {error.what}"
         return b""
+
+    async def _has_ended(self) -> bool:
+        """Whether the program has ended: that is reported a moment after its last word."""
+        assert self._process is not None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_REPORT):
+                await self._process.wait()
+        return self._process.returncode is not None
 
     async def overrun(self) -> None:
         """It sent more than a message may have: that is its end."""
@@ -97,8 +103,9 @@ class Stdio:
             )
 
     async def _broke(self, why: str) -> None:
-        if self._process is not None and self._process.returncode is None:
-            await self._end_because(why)
+        with contextlib.suppress(SandboxError):
+            if not await self._has_ended():
+                await self._end_because(why)
 
     async def _end_because(self, why: str) -> None:
         self._why = self._why or why
@@ -178,7 +185,7 @@ class Inbox:
         self._over = not data
         try:
             for line in self._lines.feed(data) if data else self._lines.end():
-                found = messages(line)
+                found = messages(line, whole=bool(data))
                 self._ready.extend(found)
                 if not found:
                     self._stdio.skip(line)
@@ -216,7 +223,7 @@ class Outbox:
             raise BrokenResourceError
         line = written(item.message)
         if self._size > _MOST_WAITING:
-            await self._broke("did not read its standard input, and was ended")
+            await self._broke("does not read its standard input, and was ended")
             raise BrokenResourceError
         self._waiting.append(line)
         self._size += len(line)

@@ -26,6 +26,8 @@ _MOST_FAILURES = 5
 _LASTED = 30.0
 """Seconds after which a connection was one, even if nobody asked anything."""
 _CLOSED_CODE = -32000
+_OTHER = {"auto": "legacy", "legacy": "auto"}
+"""The way to begin after one of them was not answered: some servers are silent at the newer protocol's first question."""
 _KEPT = 50
 
 
@@ -56,6 +58,8 @@ class Supervised:
         self._answered = False
         """The connection was good for something."""
         self._mode = "auto"
+        self._requests = 0
+        """How many are under way."""
 
     def start(self) -> None:
         """Begin to connect, if nobody has; needs a running loop."""
@@ -132,7 +136,7 @@ class Supervised:
     async def _connection(self, mode: str) -> tuple[MCPUnavailable, bool]:
         """How a connection ended, and whether the program ended before it said anything."""
         way = transport(self.name, self.settings, self._surroundings)
-        live = Live(self.name, way, self._surroundings, self, mode=mode, elicit=None, sleep=self._sleep)
+        live = Live(self.name, way, self._surroundings, self, mode=mode, sleep=self._sleep)
         self._trying = live
         began = asyncio.get_running_loop().time()
         try:
@@ -149,7 +153,8 @@ class Supervised:
                 self._answered = self._answered or asyncio.get_running_loop().time() - began > _LASTED
             return self._error, False
         except Exception as error:
-            closed = live.over.is_set() and getattr(innermost(error), "code", 0) == _CLOSED_CODE
+            self._mode = _OTHER[mode] if isinstance(error, TimeoutError) and not live.shaken else self._mode
+            closed = live.ended.is_set() and getattr(innermost(error), "code", 0) == _CLOSED_CODE
             return self._explain(innermost(error), live, closed), closed and not live.shaken
         finally:
             self._trying = None
@@ -224,6 +229,10 @@ class Supervised:
             await asyncio.wait([self._task])
 
     # ---- what the server says unasked
+
+    @property
+    def asking(self) -> bool:
+        return self._requests > 0
 
     def changed(self) -> None:
         self.stale = True
