@@ -224,6 +224,17 @@ async def test_a_server_that_was_never_there_is_an_error(settings: Settings, see
     assert notices(seen) == []  # the error says it
 
 
+async def test_that_a_server_was_there_in_an_earlier_session_makes_it_no_less_an_error(
+    settings: Settings, tmp_path: Path
+) -> None:
+    servers = configured(stub=stub(tmp_path))
+    await MCPAgent(llm=ScriptedModel(["done"]), settings=servers).run("go")
+    (tmp_path / "stub.py").write_text("raise SystemExit(3)")
+    result = await MCPAgent(llm=ScriptedModel(["done"]), settings=servers).run("go")
+    assert result.status is Status.ERROR, result
+    assert isinstance(result.error, MCPUnavailable)
+
+
 # ---- pictures
 
 

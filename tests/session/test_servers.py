@@ -230,7 +230,7 @@ async def test_the_question_is_withdrawn_when_the_run_ends(workspace: Path) -> N
 
 
 async def test_a_server_that_changes_without_end_is_not_asked_about_without_end(workspace: Path) -> None:
-    door = Door("deny")
+    door, seen = Door("deny"), list[Event]()
     async with Session.open(of(workspace), workspace, approve=door) as session:
         agent = Manus(llm=ScriptedModel(lambda request: "done"), session=session)
         await agent.run("go")
@@ -239,8 +239,25 @@ async def test_a_server_that_changes_without_end_is_not_asked_about_without_end(
         for number in range(6):
             tools = tuple(replace(tool, description=f"Once more other, {number}.") for tool in offer.tools)
             connection.offer = replace(offer, tools=tools)
-            await agent.run("go on")
+            await agent.run("go on", listener=seen.append)
     assert len(door.asked) == 3
+    (notice,) = notices(seen)
+    assert "changed the tools add, echo once more; what it changed is left out in this session." in notice
+
+
+async def test_without_a_person_a_server_that_changes_without_end_is_told_of_once(workspace: Path) -> None:
+    seen: list[Event] = []
+    async with Session.open(of(workspace), workspace) as session:
+        agent = Manus(llm=ScriptedModel(lambda request: "done"), session=session)
+        await agent.run("go")
+        connection = session.servers.connection("stub", session.settings.mcp.servers["stub"])
+        offer = await connection.ready()
+        for number in range(4):
+            tools = tuple(replace(tool, description=f"Once more other, {number}.") for tool in offer.tools)
+            connection.offer = replace(offer, tools=tools)
+            await agent.run("go on", listener=seen.append)
+        assert tools_of(requests(agent)[-1]) == []
+    assert len(notices(seen)) == 1
 
 
 # ---- where servers run

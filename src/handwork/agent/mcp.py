@@ -118,13 +118,11 @@ class MCPAgent(WithServers):
         """A server that goes, or keeps no tool, leaves nothing to do: what was done so far stands. One that was never there is an
         error: nothing was done, and whoever asked for it must hear of it."""
         mount = self._mounts[self._server]
-        if mount.shown:
-            return True
         if mount.connection.offer is None:
             await self._mounts.connect(self._server)
             await self._serve()
-            if mount.shown:
-                return True
+        if mount.shown:
+            return True
         why = mount.connection.failure
         self._current().notice("warning", _GONE.format(why=why) if why else _NO_TOOLS.format(name=mount.name))
         self.state = AgentState.FINISHED

@@ -24,6 +24,8 @@ from handwork.tool.terminate import Terminate
 
 PATIENCE = 30.0
 """Seconds that the first step waits for servers that connect, all together."""
+_REFRESH = 10.0
+"""Seconds that a step waits for lists that changed."""
 _SLOW = "The MCP server {name} is not there after {seconds:g} s: the work begins without its tools, which come when it does."
 _BACK = "The MCP server {name} is there now."
 _NOT_THERE = ("gone", "closed")
@@ -84,7 +86,7 @@ class Mounts:
     @property
     def instructions(self) -> str:
         """What the servers whose tools are there say of themselves, for the system prompt."""
-        return instructions_of((mount.name, mount.offer.instructions) for mount in self._in_order() if mount.offer)
+        return instructions_of((mount.name, mount.offer.instructions) for mount in self.in_order if mount.offer)
 
     # ---- which servers
 
@@ -107,10 +109,10 @@ class Mounts:
 
     def start(self, *, at_once: bool = False) -> None:
         """Begin to connect those that are not known yet; a server with a record starts at its first use, or `at_once`, too: then all
-        are waited for."""
+        are waited for. An agent of one server waits for it each time."""
         for mount in self._mounts.values():
             try:
-                self._start(mount, at_once)
+                self._start(mount, at_once or self._plain)
             except ConfigError as error:  # its record cannot be used, and without it nobody knows what was approved
                 mount.waited = True
                 self._miss(mount, str(error))
@@ -142,15 +144,16 @@ class Mounts:
         assert self._session is not None
         return self._session.servers
 
-    def _in_order(self) -> list[Mount]:
+    @property
+    def in_order(self) -> tuple[Mount, ...]:
         """By name: nothing depends on who connected first."""
-        return [self._mounts[name] for name in sorted(self._mounts)]
+        return tuple(self._mounts[name] for name in sorted(self._mounts))
 
     # ---- waiting
 
     async def settle(self) -> None:
         """Wait until those that connect for the first time are there or have failed, a while at most."""
-        waiting = [mount for mount in self._in_order() if not mount.waited]
+        waiting = [mount for mount in self.in_order if not mount.waited]
         if not waiting or self._session is None:
             return
         seconds = min(PATIENCE, max(mount.connection.settings.timeout for mount in waiting))
@@ -189,8 +192,8 @@ class Mounts:
         Asks servers that said so for their lists anew, and a person about definitions that changed.
         """
         stale = [each for each in self._mounts.values() if each.connection.stale and each.connection.state == "ready"]
-        await asyncio.gather(*map(_refreshed, stale))
-        for mount in self._in_order():
+        await asyncio.gather(*map(self._refresh, stale))
+        for mount in self.in_order:
             await self._judge(mount)
         return self._mount(tools)
 
@@ -204,6 +207,14 @@ class Mounts:
         self._mounts = {}
         self._mount(tools)
         self._session = self._mounted = None
+
+    async def _refresh(self, mount: Mount) -> None:
+        """Ask for a server's lists anew; one that does not answer soon keeps those that it had, until it speaks of them again."""
+        try:
+            async with self._servers.clock.limit(_REFRESH):
+                await mount.connection.refresh()
+        except (MCPServerError, TimeoutError):
+            mount.connection.stale = False
 
     async def _judge(self, mount: Mount) -> None:
         """Settle what of a server is to be mounted."""
@@ -228,7 +239,7 @@ class Mounts:
             self._notify("info", _BACK.format(name=mount.name))
 
     def _mount(self, tools: ToolCollection) -> bool:
-        offers = [mount.offer for mount in self._in_order()]
+        offers = [mount.offer for mount in self.in_order]
         if self._is_mounted(tools, offers):
             return False
         wanted = self._wanted({tool.name for tool in tools if self._ours.get(tool.name) is not tool})
@@ -252,7 +263,7 @@ class Mounts:
     def _wanted(self, taken: Collection[str]) -> dict[str, Tool]:
         """All tools that should be there, by the names that they have for the model."""
         wanted: dict[str, Tool] = {}
-        for mount in self._in_order():
+        for mount in self.in_order:
             takes, offer = mount.connection.settings.takes, mount.offer
             offered = [tool for tool in offer.tools if takes(tool.name)] if offer is not None else []
             names = self._names(mount.name, [tool.name for tool in offered], {*taken, *wanted})
@@ -282,11 +293,3 @@ class Mounts:
         rest = [tool for tool in tools if tool not in own and tool.lower() != Terminate.name]
         names = {**own, **tool_names(server, rest, taken={*taken, *own})}
         return {tool: name for tool, name in names.items() if tool.lower() != Terminate.name}
-
-
-async def _refreshed(mount: Mount) -> None:
-    """Ask for the lists anew; a server that does not answer keeps those that it had, and is asked again at the next step."""
-    try:
-        await mount.connection.refresh()
-    except MCPServerError:
-        return

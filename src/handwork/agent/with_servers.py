@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from handwork.agent.history import first_open
-from handwork.agent.mounts import Mounts
+from handwork.agent.mounts import Mount, Mounts
 from handwork.agent.run import Run
 from handwork.agent.toolcall import ToolCallAgent
 from handwork.agent.which_servers import chosen
@@ -52,6 +52,16 @@ class WithServers(ToolCallAgent):
         self._use_servers(self._session_at_hand())
         self._mounts.start(at_once=True)
         await self._serve()
+
+    def start_servers(self) -> None:
+        """Begin to connect, behind whatever else goes on; the first step waits for it a while."""
+        self._use_servers(self._session_at_hand())
+        self._mounts.start()
+
+    @property
+    def served_by(self) -> tuple[Mount, ...]:
+        """The servers that are used, by name, with their connections and what is mounted of them."""
+        return self._mounts.in_order
 
     # ---- in a session
 

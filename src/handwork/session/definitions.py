@@ -25,6 +25,7 @@ _MOST = 3
 """Questions about one server in one session: one that changes without end is not put to a person without end."""
 _LEFT_OUT = "The MCP server {name} {what} since that was approved: left out until somebody looks at it (handwork mcp approve {name})."
 _TOO_OFTEN = "The MCP server {name} {what} once more; what it changed is left out in this session."
+_MOST_NAMED = 8
 _NOBODY = "nobody waits for the answer any more"
 
 
@@ -51,13 +52,13 @@ class Asks(Protocol):
 @dataclass(slots=True)
 class _Known:
     """Of one server: the offer that was approved, the definitions that hold by the tools' names, its instructions, and the digests
-    of what was refused or what a notice was about."""
+    of what was refused."""
 
     offer: Offer
     accepted: dict[str, ToolOffer]
     instructions: str
     refused: set[str] = field(default_factory=set)
-    told: set[str] = field(default_factory=set)
+    told: bool = False
     asked: int = 0
     settled: Offer | None = None
     """What the server offered when all of it was decided."""
@@ -193,9 +194,9 @@ class Definitions:
         return True
 
     def _leave_out(self, connection: Connection, known: _Known, changes: _Changes, words: str) -> None:
-        """Say it once a definition."""
-        if fresh := _not_in(changes.tools, known.told):
-            known.told |= {tool.digest for tool in fresh}
+        """Say it once a session, however often the server changes."""
+        if not known.told:
+            known.told = True
             self._session.notify("warning", words.format(name=connection.name, what=changes.words))
 
     async def _put(self, request: ApprovalRequest, door: Approve) -> Approval:
@@ -234,7 +235,9 @@ def _not_in(tools: Sequence[ToolOffer], digests: set[str]) -> tuple[ToolOffer, .
 
 
 def _tools(tools: Sequence[ToolOffer]) -> str:
-    return f"the tool{'s' if len(tools) > 1 else ''} {', '.join(tool.name for tool in tools)}"
+    named = ", ".join(tool.name for tool in tools[:_MOST_NAMED])
+    more = f" and {len(tools) - _MOST_NAMED} more" if len(tools) > _MOST_NAMED else ""
+    return f"the tool{'s' if len(tools) > 1 else ''} {named}{more}"
 
 
 def _request(connection: Connection, known: _Known, changes: _Changes) -> ApprovalRequest:

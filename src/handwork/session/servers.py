@@ -65,6 +65,7 @@ class Servers:
 
     def __init__(self, session: Holds) -> None:
         self._session = session
+        self.clock = session.clock
         self._connections: list[Connection] = []
         self._declared: dict[str, MCPServerSettings] = {}
         self._asking: set[asyncio.Task[str]] = set()
