@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
 import os
 import pty
 import shlex
@@ -106,6 +107,15 @@ async def test_sessions_are_offered_those_of_this_folder_first(workspace: Path, 
     assert await ask("run", "--session", "", cwd=workspace) == ["here", "there"]
     assert await ask("sessions", "show", "", cwd=other) == ["there", "here"]
     assert await ask("sessions", "show", "h", cwd=other) == ["here"]
+
+
+async def test_servers_are_offered_wherever_one_is_named(workspace: Path, home: Path) -> None:
+    entries = {"clock": {"command": "x", "args": ["--api-key", "s3cretvalue"]}, "web": {"url": "http://127.0.0.1:1"}}
+    (home / "mcp.json").write_text(json.dumps({"mcpServers": entries}))
+    for words in (["mcp", "test"], ["mcp", "approve"], ["mcp", "remove"], ["mcp", "login"], ["run", "--mcp"]):
+        assert await ask(*words, "", cwd=workspace) == ["clock", "web"], words
+    ended = await handwork("mcp", "test", "", cwd=workspace, _HANDWORK_COMPLETE="zsh")
+    assert ended.out == "clock\tx --api-key …\nweb\thttp://127.0.0.1:1\n"
 
 
 async def test_without_a_store_none_is_made(workspace: Path, home: Path) -> None:

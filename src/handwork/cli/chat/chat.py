@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from handwork.cli.chat.busy import Busy
 from handwork.cli.chat.commands import LEAVING, Prompt, parse
 from handwork.cli.chat.conversation import Conversation, Doors
 from handwork.cli.chat.mentions import Mentioned, picture_at, with_files
+from handwork.cli.chat.servers import Asked
 from handwork.cli.chat.shell import interrupted, run_command
-from handwork.cli.clean import one_line
 from handwork.cli.options import RunOptions
 from handwork.cli.render import Renderer
 from handwork.config import Settings
@@ -27,7 +27,6 @@ from handwork.events import Event
 from handwork.schema import Role, RunResult, Status, scrub
 from handwork.schema.visible import seen
 
-_NAMED = 3
 _LATER = "Not while the agent works: Esc interrupts it"
 _GOES_ON = (Status.FINISHED, Status.MAX_STEPS, Status.STUCK, Status.FAILED)
 """Ends after which words that nobody has read begin the next run; after the others they are given back."""
@@ -81,6 +80,8 @@ class Chat:
                     raise ConfigError(_LATER)
                 self._do_aside(command[0].do(self, command[1]))
                 return True
+            if self.conversation.servers.asked(text):
+                raise ConfigError(_LATER)
             mentioned = with_files(text, self.conversation.workspace)
         except ConfigError as error:
             self._give_back(text, error)
@@ -101,6 +102,10 @@ class Chat:
     def _give_back(self, text: str, error: ConfigError) -> None:
         self.prompt.restore(text)
         self.prompt.say(outcome.complaint(error).replace("\n", " "))
+
+    def prompts(self) -> Mapping[str, str]:
+        """The prompts of MCP servers, as they are typed."""
+        return self.conversation.servers.prompts if self.conversation.is_open else {}
 
     def queued(self) -> list[str]:
         """What was sent and is not yet read."""
@@ -134,12 +139,18 @@ class Chat:
         await self.conversation.open()
         self.screen.wait("")
         self._tell_notices()
+        self._do_aside(self._show_servers())
         session = self.conversation.session
         if messages := session.past.messages:
             last, rests = self.conversation.last_words(), self.conversation.answered
             talk.earlier(self.screen, messages, last, session.id, rests=rests)
         elif self.options.session or self.options.go_on:
             self.screen.line(f"Session {session.id} · nothing was said yet", "dim")
+
+    async def _show_servers(self) -> None:
+        """Have the line of facts say when servers are connected."""
+        await self.conversation.servers.connected()
+        self.prompt.refresh()
 
     async def serve(self) -> None:
         """Work off what is sent until the human leaves."""
@@ -168,6 +179,8 @@ class Chat:
         self.talked = True
         if text.startswith("!"):
             await self._shell(text[1:].strip())
+        elif asked := self.conversation.servers.asked(text):
+            await self._prompt_of_server(asked, text)
         elif command := parse(text):
             work = command[0].do(self, command[1])
             await (self.busy.do(work) if command[0].stoppable else work)
@@ -180,6 +193,20 @@ class Chat:
             self.renderer(ev.Notice.model_validate({"level": level, "text": text}))
 
     # ---- messages
+
+    async def _prompt_of_server(self, asked: Asked, typed: str) -> None:
+        """Have a server make a request, and work on that."""
+        self.screen.wait(f"asking {asked.mount.name}")
+        try:
+            made = await self.busy.do(asked.request())
+        except HandworkError:
+            self.prompt.restore(typed)
+            raise
+        if made is None:  # stopped
+            self.prompt.restore(typed)
+            return
+        talk.said(self.screen, made[0])
+        await self._work(typed, Mentioned(made[0]), list(made[1]))
 
     async def _message(self, text: str) -> None:
         try:
@@ -195,10 +222,10 @@ class Chat:
             self.prompt.restore(text)
             raise
 
-    async def _work(self, typed: str, mentioned: Mentioned, images: list[Path]) -> None:
+    async def _work(self, typed: str, mentioned: Mentioned, images: Sequence[Path | bytes]) -> None:
         """Runs until nothing is left that was said meanwhile."""
         if mentioned.plain:
-            self.screen.line(_stays_text(mentioned.plain), "dim")
+            self.screen.line(talk.stays_text(mentioned.plain), "dim")
         if mentioned.files:
             self.screen.line(f"  with {', '.join(mentioned.files)}", "dim")
         words: str | None = mentioned.text
@@ -225,7 +252,7 @@ class Chat:
                 return typed
         return text
 
-    async def _run(self, words: str, images: list[Path]) -> RunResult | None:
+    async def _run(self, words: str, images: Sequence[Path | bytes]) -> RunResult | None:
         began, self._steps = time.monotonic(), 0
         self.screen.wait("getting ready")
         self._running = True
@@ -286,9 +313,3 @@ class Chat:
             raise ConfigError("Which picture?", hint="/image PATH")
         mentioned = await asyncio.to_thread(picture_at, path, self.conversation.workspace)
         self.prompt.restore(f"{mentioned} ")
-
-
-def _stays_text(names: list[str]) -> str:
-    """That words behind an @ name no file: who meant one sees it before the answer."""
-    shown = ", ".join(f"@{one_line(name, 60)}" for name in names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
-    return f"  · {shown}: no file here, so it stays text"

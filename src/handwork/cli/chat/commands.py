@@ -13,6 +13,7 @@ from handwork.cli.chat.allowed import show_or_forget
 from handwork.cli.chat.conversation import Conversation
 from handwork.cli.lines import Screen
 from handwork.errors import ConfigError
+from handwork.tool.wording import counted
 
 LEAVING = frozenset({"/quit", "/exit", "/q", "quit", "exit", "q"})
 _COMMAND = re.compile(r"/([A-Za-z?][\w-]*)(?:\s+(.*))?\Z", re.DOTALL)
@@ -46,6 +47,9 @@ class Prompt(Protocol):
     def restore(self, text: str) -> None:
         """Put a text back where it can be edited."""
 
+    def refresh(self) -> None:
+        """Show what is known now."""
+
 
 class Room(Protocol):
     """What the commands act on."""
@@ -72,6 +76,8 @@ class Command:
 
 async def _help(room: Room, _: str) -> None:
     rows = [f"  {command.usage:<11}  {command.meaning}" for command in COMMANDS.values()]
+    if count := len(room.conversation.servers.prompts):
+        rows.append(f"  {'/server:…':<11}  {counted(count, 'prompt')} of MCP servers; Tab completes them")
     keys = _KEYS if room.prompt.has_keys else _KEYS_OF_LINES
     room.screen.line(_HELP.format(commands="\n".join(rows)) + keys)
 
@@ -100,6 +106,10 @@ async def _context(room: Room, _: str) -> None:
 
 async def _tools(room: Room, _: str) -> None:
     reports.tools(room.screen, room.conversation.agent)
+
+
+async def _mcp(room: Room, _: str) -> None:
+    room.conversation.servers.show(room.screen)
 
 
 async def _plan(room: Room, _: str) -> None:
@@ -133,6 +143,7 @@ COMMANDS: Mapping[str, Command] = {
     "cost": Command("/cost", "tokens and dollars so far, by model", _cost, anytime=True),
     "context": Command("/context", "what fills the model's window", _context, anytime=True),
     "tools": Command("/tools", "what the agent can do", _tools, anytime=True),
+    "mcp": Command("/mcp", "the MCP servers and how they are", _mcp, anytime=True),
     "plan": Command("/plan", "the agent's plan", _plan, anytime=True),
     "allowed": Command("/allowed", "what you allowed for this session; forget N takes it back", _allowed, anytime=True),
     "undo": Command("/undo", "take back the last step's changes of files", _undo),

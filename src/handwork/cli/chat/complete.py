@@ -28,10 +28,15 @@ _AT = re.compile(r'(?<!\S)@("?)([^"\n]*)\Z')
 
 
 class ChatCompleter(Completer):
-    """`commands` are names with what they do; `folder` says where paths begin."""
+    """`commands` are names with what they do; `folder` says where paths begin; `prompts` are the names that servers add."""
 
-    def __init__(self, commands: Mapping[str, str], folder: Callable[[], Path]) -> None:
-        self._commands, self._folder = commands, folder
+    def __init__(
+        self,
+        commands: Mapping[str, str],
+        folder: Callable[[], Path],
+        prompts: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        self._commands, self._folder, self._prompts = commands, folder, prompts
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         before = document.text_before_cursor
@@ -48,7 +53,7 @@ class ChatCompleter(Completer):
             yield from self._path(found[2], len(found[0]) - 1)
 
     def _command(self, begun: str) -> Iterator[Completion]:
-        for name, meaning in self._commands.items():
+        for name, meaning in [*self._commands.items(), *self._prompts().items()]:
             if name.startswith(begun):
                 yield Completion(name, -len(begun), display_meta=meaning)
 

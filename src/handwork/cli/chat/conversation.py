@@ -14,6 +14,7 @@ from handwork.agent.compact import Compacted, compact
 from handwork.agent.roles import load_role
 from handwork.agent.toolcall import ToolCallAgent
 from handwork.cli.chat.costs import Costs
+from handwork.cli.chat.servers import ChatServers
 from handwork.cli.chat.status import plan_progress, shortened
 from handwork.cli.mcp.servers_of_a_run import server_fields
 from handwork.cli.options import RunOptions, agent_fields
@@ -68,6 +69,16 @@ class Conversation:
         return self._session
 
     @property
+    def is_open(self) -> bool:
+        """Whether there is a session with its agent."""
+        return self._session is not None and self._agent is not None
+
+    @property
+    def servers(self) -> ChatServers:
+        """The MCP servers of the agent."""
+        return ChatServers(self.session, self.agent)
+
+    @property
     def agent(self) -> BaseAgent:
         assert self._agent is not None
         return self._agent
@@ -79,7 +90,7 @@ class Conversation:
 
     def facts(self) -> list[tuple[int, str]]:
         """What the status line shows, each with its rank: the higher, the sooner it is left out."""
-        if self._session is None:
+        if not self.is_open:
             return []
         session = self.session
         return [
@@ -89,6 +100,7 @@ class Conversation:
             (3, self.costs.share_of(self._window)),
             (4, self.costs.in_short(self.llm.name)),
             (6, f"{session.mode.value}/{session.sandbox.name}"),
+            (7, self.servers.fact),
         ]
 
     # ---- opening and closing
@@ -116,6 +128,7 @@ class Conversation:
         fields = {**agent_fields(self.settings), **server_fields(role, self.options.mcp, self.settings)}
         self._agent = role(session=session, settings=self.settings, llm=self._llm, **fields)
         _ = session.sandbox  # what is wrong with the workspace is told now, and which servers it is opened to is known
+        self.servers.begin()
         self._undo = Undo(
             self.workspace, self.settings.home.data / "undo" / session.id, session.notify, self._private()
         )
@@ -201,7 +214,7 @@ class Conversation:
         messages = self.session.past.messages
         return not messages or (messages[-1].role is Role.ASSISTANT and not messages[-1].tool_calls)
 
-    async def work(self, text: str | None, images: Sequence[Path] = ()) -> RunResult:
+    async def work(self, text: str | None, images: Sequence[Path | bytes] = ()) -> RunResult:
         """One run. After an error the agent is ready for the next one."""
         notes, self._notes = self._notes, []
         for note in notes:

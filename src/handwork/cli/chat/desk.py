@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ class Desk:
         self._make = make
         self._folder = Path()
         self._commands: dict[str, str] = {}
-        self.face = Face(self, ChatCompleter(self._commands, lambda: self._folder))
+        self.face = Face(self, ChatCompleter(self._commands, lambda: self._folder, self._prompts))
         self._chat: Any = None
         self._early: list[str] = []
         self._left = self._killed = False
@@ -59,6 +59,11 @@ class Desk:
             self._chat.leave()
         else:
             self.face.close()
+
+    def _prompts(self) -> Mapping[str, str]:
+        """The prompts of MCP servers; asked for in a thread, while somebody types."""
+        found: Mapping[str, str] = self._chat.prompts() if self._chat is not None else {}
+        return found
 
     def status(self, columns: int) -> str:
         parts = self._chat.conversation.facts() if self._chat is not None else []

@@ -217,6 +217,10 @@ class Face:
         self.hint = hint
         self._changed()
 
+    def refresh(self) -> None:
+        """Draw the lines around the prompt anew."""
+        self._changed()
+
     def restore(self, text: str) -> None:
         """Put a text back where it can be edited, before what was typed since."""
         document = self.draft.document

@@ -33,6 +33,9 @@ class _Lines:
     def say(self, hint: str) -> None:
         self.screen.line(hint, "yellow")
 
+    def refresh(self) -> None:
+        """There is no line of facts."""
+
     def restore(self, text: str) -> None:
         self.screen.line(f"Not sent: {text}", "dim")
 

@@ -13,7 +13,9 @@ from handwork.cli.chat.status import dollars
 from handwork.cli.clean import clean_for_terminal, one_line
 from handwork.cli.lines import Screen
 from handwork.cli.undo.undo import Undone
+from handwork.mcp.tool import MCPClientTool
 from handwork.schema import Request, Usage
+from handwork.tool.base import Tool
 
 _MARKS = {"completed": "[✓]", "in_progress": "[→]", "blocked": "[!]"}
 
@@ -82,11 +84,20 @@ def tools(screen: Screen, agent: BaseAgent) -> None:
     if not isinstance(agent, ToolCallAgent) or not list(agent.available_tools):
         screen.line("This agent has no tools.", "dim")
         return
-    found = sorted(agent.available_tools, key=lambda tool: tool.name)
+    found = sorted(agent.available_tools, key=lambda tool: (_server(tool), tool.name))
     width = min(max(len(tool.name) for tool in found), 30)
+    server = ""
     for tool in found:
-        text = f"  {one_line(tool.name, 40):<{width}}  {(tool.description or '').strip().splitlines()[0]}"
-        screen.line(one_line_kept(text, screen.columns - 1))
+        if _server(tool) != server:
+            server = _server(tool)
+            screen.line(f"Of the MCP server {one_line(server, 60)}:", "bold")
+        first = next(iter((tool.description or "").strip().splitlines()), "")
+        screen.line(one_line_kept(f"  {one_line(tool.name, 64):<{width}}  {first}", screen.columns - 1))
+
+
+def _server(tool: Tool) -> str:
+    """Whose tool it is; '' for ours, which come first."""
+    return tool.server if isinstance(tool, MCPClientTool) else ""
 
 
 def one_line_kept(text: str, columns: int) -> str:

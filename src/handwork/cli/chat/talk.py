@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 
 from handwork.cli import outcome
-from handwork.cli.clean import clean_for_terminal, fold, fold_end
+from handwork.cli.clean import clean_for_terminal, fold, fold_end, one_line
 from handwork.cli.lines import Screen
 from handwork.errors import HandworkError
 from handwork.schema import Message, Role, RunResult, Status
 
 _SENT, _EARLIER = 40, 12
 """Lines of what was sent, and of an earlier answer, that are shown."""
+_NAMED = 3
 _NEXT = {
     Status.MAX_STEPS: "Say go on, or what to do instead",
     Status.STUCK: "Say how to go about it in another way",
@@ -28,6 +29,12 @@ def said(screen: Screen, text: str, lines: int = _SENT) -> None:
     screen.line(
         "\n" + "\n".join(f"{'>' if place == 0 else ' '} {row}".rstrip() for place, row in enumerate(rows)), "bold"
     )
+
+
+def stays_text(names: Sequence[str]) -> str:
+    """That words behind an @ name no file: who meant one sees it before the answer."""
+    shown = ", ".join(f"@{one_line(name, 60)}" for name in names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+    return f"  · {shown}: no file here, so it stays text"
 
 
 def failed(screen: Screen, error: BaseException) -> None:

@@ -13,6 +13,8 @@ Values = Sequence[tuple[str, str]]
 FILES, FOLDERS = "files", "folders"
 _PLACES = {"FILE": FILES, "DIR": FOLDERS}
 _MOST = 100
+_OF_SERVERS = ("approve", "remove")
+"""Commands whose NAME is one of an MCP server."""
 
 
 def values_of(parameter: Any, command: Any) -> Values | str:
@@ -21,6 +23,8 @@ def values_of(parameter: Any, command: Any) -> Values | str:
         return _LISTS[parameter.name]()
     if parameter.metavar == "NAME" and command.name == "fetch":
         return _fetchable()
+    if parameter.metavar == "NAME" and command.name in _OF_SERVERS:
+        return _servers()
     if parameter.metavar in _PLACES:
         return _PLACES[parameter.metavar]
     choices = parameter.shell_complete(typer.Context(command), "")
@@ -63,10 +67,26 @@ def _models() -> Values:
     return list(dict([*configured, *with_key, *local]).items())
 
 
+def _servers() -> Values:
+    """The MCP servers that are configured, with what they run or where they are asked."""
+    from handwork.cli.clean import one_line
+    from handwork.cli.mcp.listing import what_runs
+    from handwork.config import load_settings
+
+    return [(name, one_line(what_runs(server), 60)) for name, server in load_settings().mcp.servers.items()]
+
+
 def _fetchable() -> Values:
     from handwork.llm.local.catalog import LOCAL_MODELS
 
     return [(facts.name, "") for facts in LOCAL_MODELS]
 
 
-_LISTS = {"session": _sessions, "id": _sessions, "agent": _agents, "model": _models}
+_LISTS = {
+    "session": _sessions,
+    "id": _sessions,
+    "agent": _agents,
+    "model": _models,
+    "mcp": _servers,
+    "server": _servers,
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handwork.cli.doctor import installation, machine, models, network, places, screens, storage, tools
+from handwork.cli.doctor import installation, machine, mcp_servers, models, network, places, screens, storage, tools
 from handwork.cli.doctor.finding import Check, blocking
 
 CHECKS: Sequence[Check] = (
@@ -18,6 +18,7 @@ CHECKS: Sequence[Check] = (
     Check("model", "Model", models.model, seconds=30.0),
     Check("keys", "Keys", models.keys, seconds=40.0),
     Check("servers", "Model servers", blocking(models.servers)),
+    Check("mcp", "MCP servers", blocking(mcp_servers.servers)),
     Check("network", "Network", network.network, seconds=10.0),
     Check("home", "Folders", blocking(places.home)),
     Check("answers", "Folders", blocking(places.answers), essential=True),

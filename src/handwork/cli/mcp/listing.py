@@ -51,7 +51,7 @@ def what_runs(server: MCPServerSettings) -> str:
     server = server.written
     if server.type != "stdio":
         return str(shown(server.url))
-    return shlex.join([server.command, *shown(server.args)])
+    return shlex.join([server.command, *shown(server.args)]).replace("'…'", "…")
 
 
 def _draw(servers: Mapping[str, Configured], known: Mapping[str, Known], screen: Screen) -> None:
