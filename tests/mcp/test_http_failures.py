@@ -417,3 +417,37 @@ async def test_nothing_of_the_librarys_log_comes_to_the_terminal(plain: Plain, t
     )
     assert await program.communicate() == (b"", b"")
     assert plain.asked("tools/call") == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 500])
+async def test_a_server_without_a_stream_of_news_is_as_good(plain: Plain, tmp_path: Path, status: int) -> None:
+    plain.answers["GET"] = says(status)
+    async with connected(plain.url, tmp_path) as connection:
+        for each in range(3):
+            assert (await connection.call("echo", {"text": str(each)})).parts == (Text(str(each)),)
+    assert plain.asked("initialize") == 1
+    assert plain.asked("GET") >= 1
+
+
+async def test_a_call_that_is_given_up_is_cancelled_at_the_server(plain: Plain, tmp_path: Path) -> None:
+    cancelled = asyncio.Event()
+
+    async def heard(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        cancelled.set()
+        return web.Response(status=202)
+
+    async def never(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    plain.answers |= {"tools/call": never, "notifications/cancelled": heard}
+    async with connected(plain.url, tmp_path) as connection:
+        await connection.ready()
+        call = asyncio.create_task(connection.call("echo", {"text": "x"}))
+        await plain.called.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.wait_for(cancelled.wait(), 10)
+        del plain.answers["tools/call"]
+        assert (await connection.call("echo", {"text": "on"})).parts == (Text("on"),)

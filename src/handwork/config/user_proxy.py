@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from handwork.errors import ConfigError
 
+_LOOPBACK = re.compile(r"127(?:\.\d+){1,3}", re.ASCII)
+"""As numbers only: 127.example.org is a name like others."""
 _VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
@@ -69,4 +72,9 @@ def _bypassed(host: str, port: int | None, no_proxy: str) -> bool:
 
 def is_loopback(host: str) -> bool:
     """Whether a host name or address is this machine."""
-    return host == "localhost" or host.endswith(".localhost") or host.startswith("127.") or host in ("::1", "0.0.0.0")
+    return (
+        host == "localhost"
+        or host.endswith(".localhost")
+        or host in ("::1", "0.0.0.0")
+        or bool(_LOOPBACK.fullmatch(host))
+    )

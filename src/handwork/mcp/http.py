@@ -49,6 +49,8 @@ class Http:
         self._surroundings.hide(address.secrets)
         self._inbox, reading = anyio.create_memory_object_stream[Any](0)
         async with contextlib.AsyncExitStack() as stack:
+            stack.callback(reading.close)
+            stack.callback(self._inbox.close)
             if self._settings.type == "sse":
                 self._target = (await self._open_sse(stack, address)).send
             else:

@@ -76,7 +76,8 @@ class Wire:
         except MCPUnavailable as failure:
             if self.fail is None:
                 raise
-            self.fail(failure)
+            if request.method == "POST":  # the stream of a server's own words is its to offer, and opened anew
+                self.fail(failure)
             return self._no(request, failure, _LOST)
 
     async def _asked(self, request: Any) -> Any:
@@ -154,7 +155,7 @@ class Wire:
     async def _refused(self, request: Any, response: Any, headers: Mapping[str, str]) -> Any:
         """A status that says no: to the session, to the connection, or to one call."""
         status, method = response.status_code, _method(request)
-        if status == 404 and ("mcp-session-id" in request.headers or (self._old and request.method == "POST")):
+        if status == 404 and request.method == "POST" and (self._old or "mcp-session-id" in request.headers):
             raise MCPUnavailable(f"The MCP server {self._address.name} has ended the session")
         body, _ = await self._body(response, _ERROR_BODY)
         gets = request.method != "POST" and not self._old
