@@ -124,6 +124,8 @@ class Guarded:
         self.about: dict[str, Any] = {}
         """Changes to what it says of itself."""
         self.challenge: str | None = None
+        self.greets = False
+        """It lets anybody say hello, and wants a token for what comes then."""
         self.url = ""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -131,7 +133,8 @@ class Guarded:
             told = {"resource": self.url, "authorization_servers": [self.authority.origin]} | self.about
             return web.json_response({name: value for name, value in told.items() if value is not None})
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if self.authority.access.get(token) == self.url:
+        hello = self.greets and b'"method":"initialize"' in (await request.read()).replace(b" ", b"")
+        if hello or self.authority.access.get(token) == self.url:
             return await self.plain.handle(request)
         where = f"{self.plain.origin}/.well-known/oauth-protected-resource/mcp"
         said = f'Bearer resource_metadata="{where}"' if self.challenge is None else self.challenge

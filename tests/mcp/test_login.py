@@ -131,6 +131,15 @@ async def test_a_server_that_wants_no_login_says_so(tmp_path: Path) -> None:
         assert await logged_in(server, tmp_path) is None
 
 
+async def test_a_server_that_greets_anybody_and_wants_a_login_for_its_tools_gets_one(
+    server: Guarded, tmp_path: Path
+) -> None:
+    server.greets = True
+    assert await logged_in(server, tmp_path)
+    async with connected(server.url, tmp_path) as connection:
+        assert (await connection.call("echo", {"text": "in"})).parts == (Text("in"),)
+
+
 async def test_logging_out_takes_the_tokens_back_and_forgets_them(server: Guarded, tmp_path: Path) -> None:
     await logged_in(server, tmp_path)
     settings = MCPServerSettings.model_validate({"url": server.url})

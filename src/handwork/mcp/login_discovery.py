@@ -39,12 +39,12 @@ class Issuer:
 async def find_issuer(address: Address, environ: Mapping[str, str]) -> Issuer | None:
     """Who logs users in at this server; None if it wants no login. Raises MCPUnavailable for what cannot or must not be used."""
     challenge = await _challenge(address, environ)
-    if challenge is None:
-        return None
-    resource = await _resource(address, environ, parameter(challenge, "resource_metadata"))
+    resource = await _resource(address, environ, parameter(challenge or {}, "resource_metadata"))
+    if challenge is None and not _list(resource, "authorization_servers"):
+        return None  # some let anybody in and want a login for their tools: they say so there
     place = _list(resource, "authorization_servers")[:1] or (f"{_base(address.resource)}",)
     found = await _metadata(address, environ, place[0], known=bool(resource))
-    scope = parameter(challenge, "scope") or " ".join(_list(resource, "scopes_supported"))
+    scope = parameter(challenge or {}, "scope") or " ".join(_list(resource, "scopes_supported"))
     return _issuer(address, found, str(resource.get("resource") or address.resource), scope)
 
 
