@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from handwork.agent.base import BaseAgent
@@ -85,14 +86,14 @@ def tools(screen: Screen, agent: BaseAgent) -> None:
         screen.line("This agent has no tools.", "dim")
         return
     found = sorted(agent.available_tools, key=lambda tool: (_server(tool), tool.name))
-    width = min(max(len(tool.name) for tool in found), 30)
-    server = ""
-    for tool in found:
-        if _server(tool) != server:
-            server = _server(tool)
+    for server, those in groupby(found, _server):
+        if server:
             screen.line(f"Of the MCP server {one_line(server, 60)}:", "bold")
-        first = next(iter((tool.description or "").strip().splitlines()), "")
-        screen.line(one_line_kept(f"  {one_line(tool.name, 64):<{width}}  {first}", screen.columns - 1))
+        group = list(those)
+        width = min(max(len(tool.name) for tool in group), 44)
+        for tool in group:
+            first = next(iter((tool.description or "").strip().splitlines()), "")
+            screen.line(one_line_kept(f"  {one_line(tool.name, 64):<{width}}  {first}", screen.columns - 1))
 
 
 def _server(tool: Tool) -> str:

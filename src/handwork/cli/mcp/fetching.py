@@ -50,9 +50,9 @@ class Found:
     host: str
 
 
-async def look_up(package: Package, home: Home) -> Found:
-    """Ask the registry which version that is; nothing is fetched or run. Raises ConfigError."""
-    return await (_npm_version(package) if package.kind == "npm" else _python_version(package, home))
+async def look_up(package: Package, home: Home, *, scripts: bool) -> Found:
+    """Ask the registry which version that is; nothing is installed. `scripts` as for `install`. Raises ConfigError."""
+    return await (_npm_version(package) if package.kind == "npm" else _python_version(package, home, scripts))
 
 
 async def install(found: Found, home: Home, *, scripts: bool) -> Installed:
@@ -150,10 +150,16 @@ def _needed(program: str) -> str:
 # ---- Python
 
 
-async def _python_version(package: Package, home: Home) -> Found:
+async def _python_version(package: Package, home: Home, scripts: bool) -> Found:
     report = ["install", "--dry-run", "--quiet", "--ignore-installed", "--no-deps", "--report", "-"]
-    built = ["--only-binary", ":all:"]
-    said = await _run([*await _pip(home), *report, *built, *_QUIET, package.requirement], _LOOK_SECONDS)
+    command = [*await _pip(home), *report, *_built(scripts), *_QUIET, package.requirement]
+    try:
+        said = await _run(command, _LOOK_SECONDS)
+    except ConfigError as error:
+        hint = (
+            "" if scripts else "one that comes as source only needs --scripts: it runs code of its own to be installed"
+        )
+        raise ConfigError(error.what, hint=error.hint or hint) from None
     try:
         only = _json(said)["install"][0]
         version, url = str(only["metadata"]["version"]), str(only["download_info"]["url"])
@@ -166,9 +172,10 @@ async def _python(found: Found, folder: Path, scripts: bool, pip: Sequence[str])
     package = found.package
     await asyncio.to_thread(venv.create, folder, symlinks=True, with_pip=False)
     python = folder / "bin" / "python"
-    built = [] if scripts else ["--only-binary", ":all:"]
     wanted = [f"{package.name}{package.extras}=={found.version}", *package.more]
-    await _run([*pip, "--python", str(python), "install", "--quiet", *built, *_QUIET, *wanted], _SECONDS, folder)
+    await _run(
+        [*pip, "--python", str(python), "install", "--quiet", *_built(scripts), *_QUIET, *wanted], _SECONDS, folder
+    )
     said = _json(await _run([str(python), "-I", "-c", _SCRIPTS, package.name], _LOOK_SECONDS, folder))
     programs = {str(name): (str(folder / "bin" / str(name)),) for name in said["programs"]}
     if not programs:
@@ -180,6 +187,10 @@ async def _python(found: Found, folder: Path, scripts: bool, pip: Sequence[str])
 
 
 _QUIET = ("--disable-pip-version-check", "--no-input", "--no-color")
+
+
+def _built(scripts: bool) -> list[str]:
+    return [] if scripts else ["--only-binary", ":all:"]
 
 
 async def _pip(home: Home) -> list[str]:

@@ -26,7 +26,7 @@ def installed_for(
     """
     if not anew and (found := already(package, home)):
         return found
-    wanted = _waiting(look_up(package, home), f"looking for {package.requirement}")
+    wanted = _waiting(look_up(package, home, scripts=scripts), f"looking for {package.requirement}")
     screen = open_screen(sys.stderr, spins=False)
     same = already(Package(package.kind, package.name, wanted.version, package.extras, package.more), home)
     if same and same.asked == package.version:
