@@ -193,6 +193,12 @@ async def test_a_schema_without_sense_is_taken_for_a_text() -> None:
     assert await elicit("s", form({"x": 5, "y": {"type": ["a"]}}), Human("1", "2")) == ("accept", {"x": "1", "y": "2"})
 
 
+async def test_halves_of_characters_break_nothing() -> None:
+    rule = {"type": ["\ud800"], "title": "\ud800", "enum": ["\ud800", "b"]}
+    assert await elicit("s", form({"x": rule}, message="\ud800"), Human("b")) == ("accept", {"x": "b"})
+    assert await elicit("s", form({"\ud800": {"type": "string"}}), Human()) == ("decline", None)
+
+
 async def test_many_choices_are_cut_and_can_all_be_chosen() -> None:
     human = Human("77")
     rule = {"type": "string", "enum": [f"v{number}" for number in range(1, 201)]}

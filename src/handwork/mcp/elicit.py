@@ -10,7 +10,7 @@ from handwork.mcp.cleaning import clean, is_too_deep, one_line
 from handwork.mcp.fields import Field, Refusal, field_of
 from handwork.mcp.page import page_of
 from handwork.mcp.surroundings import AskHuman
-from handwork.schema import JSON
+from handwork.schema import JSON, scrub
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 Answered: TypeAlias = tuple[Action, Mapping[str, JSON] | None]
@@ -48,7 +48,11 @@ async def _page(server: str, params: Any, ask: AskHuman) -> Answered:
 async def _form(server: str, params: Any, ask: AskHuman) -> Answered:
     schema = params.requested_schema
     properties = schema.get("properties") if isinstance(schema, dict) and not is_too_deep(schema) else None
-    if not isinstance(properties, dict) or len(properties) > MOST_FIELDS:
+    if (
+        not isinstance(properties, dict)
+        or len(properties) > MOST_FIELDS
+        or any(scrub(each) != each for each in properties)
+    ):
         return "decline", None
     opening = f"The MCP server {one_line(server)} asks:\n{_quoted(params.message)}\n\n"
     if not properties:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -146,7 +147,7 @@ class Field:
 
 def field_of(name: str, rule: JSON, *, required: bool) -> Field:
     """A field by its schema: text, number, yes or no, one or several of some choices (in all spellings of the protocol)."""
-    rule = rule if isinstance(rule, dict) else {}
+    rule = json.loads(scrub(json.dumps(rule, ensure_ascii=False))) if isinstance(rule, dict) else {}
     kind = rule.get("type")
     source = rule.get("items") if kind == "array" else rule
     choices = _choices(source if isinstance(source, dict) else {})
