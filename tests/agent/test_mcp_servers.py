@@ -198,6 +198,22 @@ async def test_a_server_that_dies_in_a_call_is_told_to_the_model_once_to_the_per
     assert tools_of(requests(agent)[-1]) == tools_of(requests(agent)[0])
 
 
+@pytest.mark.parametrize(
+    "tool", ["garbage", "half", "deep", "digits", "surrogate", "latin", "batch", "nul", "twice", "unknown", "strange"]
+)
+async def test_whatever_a_server_sends_the_run_goes_on_with_one_notice_at_most(
+    settings: Settings, tmp_path: Path, seen: Seen, tool: str
+) -> None:
+    server = stub(tmp_path, "--tools", f"{tool},echo", "--noise", "--banner", "3")
+    agent = manus(
+        [call(f"mcp_stub_{tool}"), call("mcp_stub_echo", text="still here"), "done"], settings=configured(stub=server)
+    )
+    assert (await agent.run("go", listener=seen)).status is Status.FINISHED
+    assert observation(agent).endswith("still here")
+    assert len([text for text in notices(seen) if "there now" not in text]) <= 1
+    assert stubs_alive() == []
+
+
 async def test_what_a_server_answers_is_data_whatever_it_says(settings: Settings, tmp_path: Path, seen: Seen) -> None:
     server = stub(tmp_path, "--tools", "inject,fail,refuse,echo")
     agent = manus(

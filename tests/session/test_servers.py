@@ -161,11 +161,12 @@ async def test_what_is_allowed_always_is_on_record_for_the_next_session(workspac
 
 
 async def test_what_is_denied_is_left_out_and_not_asked_again_in_the_session(workspace: Path) -> None:
-    await known(workspace)
+    await known(workspace, "--tools echo,add,change")
     door = Door("deny")
-    agent, seen = await worked(of(workspace, CHANGED), [*USE[:2], call("mcp_stub_add", a=2, b=2), "done"], door=door)
+    script = [*USE[:2], call("mcp_stub_change", how="reorder"), call("mcp_stub_add", a=2, b=2), "done"]
+    agent, seen = await worked(of(workspace, f"--tools echo,add,change {CHANGED}"), script, door=door)
     assert len(door.asked) == 1
-    assert tools_of(requests(agent)[-1]) == ["mcp_stub_add"]
+    assert tools_of(requests(agent)[-1]) == ["mcp_stub_add", "mcp_stub_change"]
     assert "Unknown tool 'mcp_stub_echo'" in observations(agent)[1]
     assert notices(seen) == []
 

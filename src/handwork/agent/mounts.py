@@ -290,6 +290,6 @@ class Mounts:
         if not self._plain:
             return tool_names(server, tools, servers=self._mounts, taken=taken)
         own = {tool: tool for tool in tools if re.fullmatch(NAME, tool) and tool not in taken}
-        rest = [tool for tool in tools if tool not in own and tool.lower() != Terminate.name]
+        rest = [tool for tool in tools if tool not in own]
         names = {**own, **tool_names(server, rest, taken={*taken, *own})}
         return {tool: name for tool, name in names.items() if tool.lower() != Terminate.name}

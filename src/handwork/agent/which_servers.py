@@ -14,13 +14,13 @@ Wanted: TypeAlias = Mapping[str, Any] | Iterable[str] | None
 """None: all that are configured; names of configured ones; or name → MCPServerSettings, or what stands in mcp.json."""
 
 
-def chosen(wanted: Wanted, settings: Settings) -> dict[str, MCPServerSettings]:
+def chosen(wanted: Wanted, settings: Settings, workspace: str) -> dict[str, MCPServerSettings]:
     """The servers by their names. Raises ConfigError for a name that is not configured and for what describes no server."""
     configured = settings.mcp.servers
     if wanted is None:
         return {name: server for name, server in configured.items() if not server.disabled}
     if isinstance(wanted, Mapping):
-        return {name: described(name, server) for name, server in wanted.items()}
+        return {name: described(name, server, settings.environ, workspace) for name, server in wanted.items()}
     return {name: _configured(name, configured) for name in ([wanted] if isinstance(wanted, str) else wanted)}
 
 

@@ -81,7 +81,7 @@ class WithServers(ToolCallAgent):
             session.on_close(self._leave_servers)
 
     def _chosen_servers(self, session: Session) -> dict[str, MCPServerSettings]:
-        return chosen(self.mcp_servers, session.settings)
+        return chosen(self.mcp_servers, session.settings, str(session.workspace))
 
     async def _leave_servers(self) -> None:
         """The session ends, and with it the connections."""

@@ -70,6 +70,7 @@ class Servers:
         self._declared: dict[str, MCPServerSettings] = {}
         self._asking: set[asyncio.Task[str]] = set()
         self._beside: Beside | None = None
+        self._said: set[str] = set()
         self.definitions = Definitions(session)
 
     # ---- before anything starts
@@ -151,12 +152,18 @@ class Servers:
             spawn=partial(self._spawn, name),
             workspace=session.sandbox.workspace if contained else str(session.workspace),
             home=session.settings.home.config / "mcp",
-            notify=session.notify,
+            notify=self._notify,
             ask=self._ask if session.ask_door is not None else None,
             clock=session.clock,
             environ=session.settings.environ,
             hide=session.hide,
         )
+
+    def _notify(self, level: str, text: str) -> None:
+        """What was said of a server once is not said again when it is connected anew."""
+        if text not in self._said:
+            self._said.add(text)
+            self._session.notify(level, text)
 
     async def _spawn(
         self, name: str, argv: Sequence[str], *, cwd: str | None, env: Mapping[str, str], contained: bool
