@@ -16,7 +16,8 @@ As a tool (each can be called, whether it is listed or not; arguments in bracket
     after (answers behind the next call's answer) · slow [seconds, ticks] (progress) · ticks (until it is cancelled) ·
     change [how: rename, describe, reorder, add, remove, quietly] · inject · errors (3 MB on standard error) · flood (notifications) ·
     child (its pid) · environment · roots · ask [message] (elicitation) · strange (asks us something unknown) · log [level, text] ·
-    meet [n] (answers when n calls of it are there) · heard (the methods that it was sent, with what was cancelled) · picture
+    meet [n] (answers when n calls of it are there) · heard (the methods that it was sent, with what was cancelled) · picture ·
+    invalid (a notification that breaks the protocol)
 """
 
 from __future__ import annotations
@@ -359,6 +360,10 @@ TOOLS: dict[str, Callable[[Stub, Call], object]] = {
     "log": Stub.log,
     "meet": Stub.meet,
     "heard": lambda stub, call: stub.text(call.id, json.dumps([*stub.told, sorted(map(str, stub.cancelled))])),
+    "invalid": lambda stub, call: (
+        stub.send(method="notifications/message", params={"level": 42}),
+        stub.text(call.id, "invalid said"),
+    ),
     "picture": lambda stub, call: stub.reply(
         call.id, content=[{"type": "image", "data": PICTURE, "mimeType": "image/png"}]
     ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -187,6 +189,25 @@ async def test_a_flood_of_notifications_stops_nobody_else(place: Place) -> None:
         answered += 1
     assert answered > 5
     assert words(await flood) == "flooded"
+
+
+async def test_what_breaks_the_protocol_is_not_written_on_the_terminal(tmp_path: Path) -> None:
+    script = (
+        "import asyncio, pathlib, sys\n"
+        "from tests.mcp.place import opened\n"
+        "async def main():\n"
+        "    async with opened(pathlib.Path(sys.argv[1])) as place:\n"
+        "        connection = place.connect()\n"
+        "        await connection.call('invalid', {})\n"
+        "        await connection.call('echo', {'text': 'x'})\n"
+        "asyncio.run(main())\n"
+    )
+    done = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, str(tmp_path), cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert await done.communicate() == (b"", b"")
+    assert done.returncode == 0
 
 
 # ---- calls
