@@ -86,3 +86,9 @@ def test_a_result_keeps_all_it_has() -> None:
 def test_text_with_a_lone_surrogate_does_not_break_it() -> None:
     assert normalise({"a": "\ud800"}).output
     assert normalise("\ud800").output == "\ud800"
+
+
+def test_several_pictures_are_one_result() -> None:
+    assert ToolResult(images=("aa",))
+    both = ToolResult(output="a", base64_image="x", images=("aa",)) + ToolResult(output="b", images=("bb", "cc"))
+    assert (both.output, both.base64_image, both.images) == ("ab", "x", ("aa", "bb", "cc"))
