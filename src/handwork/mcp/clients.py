@@ -54,17 +54,19 @@ class MCPClients(ToolCollection):
         """Start a server by a command; one of that name that is connected is ended first. Raises MCPServerError."""
         if not command:
             raise ValueError("Server command is required.")
-        await self.connect(server_id or command, {"type": "stdio", "command": command, "args": list(args)})
+        name = server_id or command
+        await self.connect(name, described(name, {"type": "stdio", "command": command, "args": list(args)}))
 
     async def connect_sse(self, server_url: str, server_id: str = "") -> None:
         """Connect to a server at an address. Raises MCPServerError."""
         if not server_url:
             raise ValueError("Server URL is required.")
-        await self.connect(server_id or server_url, {"type": "sse", "url": server_url})
+        name = server_id or server_url
+        await self.connect(name, described(name, {"type": "sse", "url": server_url}))
 
     async def connect(self, name: str, server: MCPServerSettings | Mapping[str, Any]) -> None:
         """Connect to a server as mcp.json describes one. Raises ConfigError, MCPServerError."""
-        settings = described(name, server)
+        settings = described(name, server, self._known_settings().environ, str(self._workspace))
         if name in self._connections:
             await self.disconnect(name)
         connection = Connection(name, settings, self._surroundings())
