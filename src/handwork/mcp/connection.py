@@ -27,6 +27,8 @@ R = TypeVar("R")
 _LONGEST_CALL = 3600.0
 """Seconds that a call may take that goes on telling its progress."""
 _CLOSED, _TIMED_OUT, _NO_ANSWER = -32000, -32001, -32603
+_CLOSED_WORDS = "Connection closed"
+"""What the library says where there is nobody to send anything to any more."""
 _LOUD = ("warning", "error", "critical", "alert", "emergency")
 _EVERY = 0.05
 """Seconds between two words of progress that are passed on; those in between only show that it lives."""
@@ -126,7 +128,7 @@ class Connection(Supervised):
             return MCPRefused(
                 f"What the MCP server {self.name} answered cannot be used: {shown(why, 500)}", code=_NO_ANSWER
             )
-        if code == _CLOSED and live.over.is_set():
+        if code == _CLOSED and (live.over.is_set() or str(error) == _CLOSED_WORDS):
             return self._lost(live, what)
         self._answered = True
         return MCPRefused(shown(str(error), 4000) or f"error {code}", code=code)
@@ -152,9 +154,8 @@ class Connection(Supervised):
 
     async def logged(self, level: str, text: str) -> None:
         """What it logs while one call is under way belongs to that call."""
-        if level in _LOUD and len(self._under_way) == 1 and self._under_way[0].progress is not None:
-            await self._under_way[0].progress(f"{level}: {text}")
-        else:
+        alone = self._under_way[0] if len(self._under_way) == 1 else None
+        if level not in _LOUD or alone is None or not await alone.tell(f"{level}: {text}"):
             await super().logged(level, text)
 
 
@@ -169,11 +170,17 @@ class _Telling:
 
     async def heard(self, done: float, total: float | None, message: Any) -> None:
         self.lives()
+        if self.progress is not None:
+            await self.tell(_words(done, total, message if isinstance(message, str) else ""))
+
+    async def tell(self, text: str) -> bool:
+        """Pass on a word, if somebody hears it and the last one is not just said."""
         now = asyncio.get_running_loop().time()
         if self.progress is None or now - self._last < _EVERY:
-            return
+            return False
         self._last = now
-        await self.progress(_words(done, total, message if isinstance(message, str) else ""))
+        await self.progress(text)
+        return True
 
 
 def _words(done: float, total: float | None, message: str) -> str:

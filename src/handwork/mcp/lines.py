@@ -10,6 +10,7 @@ from typing import Any
 LONGEST = 64 << 20
 """Bytes that one message may have."""
 _BOM = b"\xef\xbb\xbf"
+_BEGIN = (b"{", b"[")
 _ENDS = 400
 """So much of both ends of a message that cannot be read is looked through for the id that it answers."""
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
@@ -43,7 +44,8 @@ class Lines:
         if self._rest:
             self._add(line)
             whole, self._rest = self._rest, bytearray()
-        whole = whole.strip().removeprefix(_BOM) if len(whole) < LONGEST >> 4 else whole  # that would copy it
+        if whole[:1] not in _BEGIN:  # else nothing is copied: what stands behind a message, its parser skips
+            whole = whole.strip().removeprefix(_BOM).strip()
         if whole:
             yield whole
 
@@ -64,7 +66,7 @@ def messages(line: bytes | bytearray, *, whole: bool = True) -> list[Any]:
     from mcp_types import jsonrpc_message_adapter
     from pydantic import ValidationError
 
-    if line[:1] not in (b"{", b"["):
+    if line[:1] not in _BEGIN:
         return []
     try:
         return [jsonrpc_message_adapter.validate_json(line, by_name=False)]
@@ -110,8 +112,8 @@ def _refusal(line: bytes | bytearray) -> list[Any]:
     from mcp_types import ErrorData, JSONRPCError
 
     ends = bytes(line[:_ENDS] + b"\n" + line[-_ENDS:])
-    found = _ID.search(ends)
-    if found is None or b'"jsonrpc"' not in ends or b'"method"' in ends:
+    found = set(_ID.findall(ends))
+    if len(found) != 1 or b'"jsonrpc"' not in ends or b'"method"' in ends:
         return []
     why = "It sent an answer that is no JSON, or nested too deeply, or has too large a number"
-    return [JSONRPCError(jsonrpc="2.0", id=json.loads(found[1]), error=ErrorData(code=_UNREADABLE, message=why))]
+    return [JSONRPCError(jsonrpc="2.0", id=json.loads(found.pop()), error=ErrorData(code=_UNREADABLE, message=why))]
