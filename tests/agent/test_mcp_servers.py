@@ -19,7 +19,7 @@ from handwork.schema import Request, Status
 from handwork.session import session as session_module
 from handwork.tool.terminate import Terminate
 from tests.agent.conftest import Seen, reopened
-from tests.agent.servers import configured, notices, stub, tools_of
+from tests.agent.servers import STUB, configured, notices, stub, tools_of
 
 TIME = shutil.which("mcp-server-time", path=str(Path(sys.executable).parent)) or "mcp-server-time"
 ECHO = ["mcp_stub_add", "mcp_stub_echo"]
@@ -196,6 +196,25 @@ async def test_a_server_that_dies_in_a_call_is_told_to_the_model_once_to_the_per
     assert observation(agent, 1).endswith("again")
     assert len([text for text in notices(seen) if "there now" not in text]) <= 1
     assert tools_of(requests(agent)[-1]) == tools_of(requests(agent)[0])
+
+
+async def test_a_server_that_had_failed_is_tried_once_more_by_the_next_run_and_told_of_once(
+    settings: Settings, tmp_path: Path, seen: Seen
+) -> None:
+    servers = configured(late=MCPServerSettings(command=str(tmp_path / "late.sh"), timeout=20))
+    agent = manus(lambda request: "done", settings=servers)
+    async with agent:
+        await agent.run("go", listener=seen)
+        await agent.run("go on", listener=seen)
+        assert len(notices(seen)) == 1
+        shutil.copy(STUB, tmp_path / "stub.py")
+        (tmp_path / "late.sh").write_text(f"#!/bin/sh\nexec {sys.executable} stub.py\n")
+        (tmp_path / "late.sh").chmod(0o755)
+        await agent.run("and on", listener=seen)
+        await agent.served_by[0].connection.ready()
+        await agent.run("and on", listener=seen)
+    assert tools_of(requests(agent)[-1]) == ["mcp_late_add", "mcp_late_echo"]
+    assert notices(seen)[1:] == ["The MCP server late is there now."]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from handwork import Manus, Session
 from handwork.agent.base import BaseAgent
 from handwork.config import Settings
 from handwork.errors import Waiting
-from handwork.events import ApprovalRequested, ApprovalResolved, Event
+from handwork.events import ApprovalRequested, ApprovalResolved, Event, QuestionAnswered, QuestionAsked
 from handwork.llm.scripted import ScriptedModel, call
 from handwork.mcp.approved import Approved
 from handwork.schema import Approval, ApprovalRequest, Question, Request, Status
@@ -321,3 +321,26 @@ async def test_without_a_person_a_server_cannot_ask_and_the_run_goes_on(workspac
     for ask in (None, nobody):
         agent, _ = await worked(configured(stub=server), [call("mcp_stub_ask"), "done"], ask=ask)
         assert len(observations(agent)) == 1
+
+
+async def test_a_servers_question_ends_with_the_run_and_takes_no_later_words_for_its_answer(workspace: Path) -> None:
+    agent: Manus
+
+    async def ask(question: Question) -> str:
+        if not question.text.startswith("The MCP server"):
+            return "skip"  # what came of the call that was interrupted
+        agent.cancel()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    seen: list[Event] = []
+    settings = configured(stub=stub(workspace, "--tools", "ask,echo"))
+    agent = Manus(llm=ScriptedModel([call("mcp_stub_ask"), "done"]), settings=settings, ask=ask)
+    async with agent:
+        result = await agent.run("go", listener=seen.append)
+        assert result.status is Status.CANCELLED
+        await agent.run("now something else", listener=seen.append)
+    told = [event for event in seen if isinstance(event, QuestionAsked | QuestionAnswered)]
+    assert [event.type for event in told] == ["question_asked", "question_answered"] * 2
+    assert told[0].id == told[1].id
+    assert [message.content for message in agent.messages if message.role == "user"] == ["go", "now something else"]
