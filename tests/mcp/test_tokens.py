@@ -259,6 +259,9 @@ async def test_a_file_that_was_moved_to_another_server_gives_it_nothing(server: 
     theirs = TokenStore(
         tmp_path, replace(address(server), url="https://evil.example/mcp", origin="https://evil.example:443")
     )
+    data = json.loads((mine.folder / "keys.json").read_text())
+    data["keys"] = {theirs._entry: data["keys"][mine._entry]}
+    (mine.folder / "keys.json").write_text(json.dumps(data))
     mine.folder.rename(theirs.folder)
     assert await theirs.read() is None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import os
 import re
@@ -177,8 +176,10 @@ def _wait(headers: Mapping[str, str]) -> str:
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit():
         return f"try again in {int(text[:9])} s"
+    from email.utils import parsedate_to_datetime
+
     try:
-        seconds = email.utils.parsedate_to_datetime(text).timestamp() - time.time() if text else -1.0
+        seconds = parsedate_to_datetime(text).timestamp() - time.time() if text else -1.0
     except (ValueError, TypeError, OverflowError):
         return ""
     return f"try again in {seconds:.0f} s" if seconds > 0 else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 from handwork.config.user_proxy import proxy_for
@@ -33,6 +32,8 @@ def way_to(url: str, environ: Mapping[str, str]) -> Any:
 
 def client_over(transport: Any, headers: Mapping[str, str] | None = None, silence: float | None = None) -> Any:
     """An httpx2.AsyncClient over what carries its requests. `silence`: seconds that the other side may say nothing; None: for ever."""
+    from importlib.metadata import version
+
     import httpx2
 
     named = {"user-agent": f"handwork/{version('handwork')}", "accept-encoding": "identity", **(headers or {})}
