@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from handwork.cli.clean import show_exactly
-from handwork.cli.mcp.configured import configured, file_to_write, the_one
+from handwork.cli.mcp.configured import configured, file_to_write
 from handwork.cli.mcp.entry import AddOptions, check_name, entry_of, settings_of
 from handwork.cli.mcp.from_others import servers_from
 from handwork.cli.mcp.install import installed_for
@@ -87,7 +88,13 @@ class _Adding:
         """Install what a server needs that is configured already; its entry stays as it is."""
         options = self.options
         settings, servers = configured(options.config, self.folder)
-        found = the_one(options.name or "", servers)
+        name = options.name or ""
+        if name not in servers:
+            near = get_close_matches(name, servers, 1, 0.5)
+            begin = f"did you mean {near[0]}? A new one: " if near else ""
+            hint = f"{begin}say how it is started, as in `handwork mcp add {name} -- uvx {name}`, or where it is: --url URL"
+            raise ConfigError(f"There is no MCP server {name!r} yet", hint=hint)
+        found = servers[name]
         package = _package(found.settings)
         if package is None:
             hint = "to change it, say what it is: handwork mcp add NAME --replace -- COMMAND ARGS…"
