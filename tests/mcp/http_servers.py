@@ -26,8 +26,15 @@ TOOL = {"name": "echo", "description": "Says it again.", "inputSchema": {"type":
 
 
 @contextmanager
-def own_server(kind: str = "http", *, stateless: bool = False) -> Iterator[str]:
-    """The mcp package's server, with a tool `echo` and a tool `large` (that many bytes), at the address that is given."""
+def own_server(
+    kind: str = "http",
+    *,
+    stateless: bool = False,
+    begun: threading.Event | None = None,
+    gone: threading.Event | None = None,
+) -> Iterator[str]:
+    """The mcp package's server, with tools `echo`, `large` (that many bytes) and `wait`, which says when it has begun and was cancelled;
+    at the address that is given."""
     import uvicorn
     from mcp.server.mcpserver import MCPServer
 
@@ -42,6 +49,18 @@ def own_server(kind: str = "http", *, stateless: bool = False) -> Iterator[str]:
     def large(size: int) -> str:
         """As many letters."""
         return "x" * size
+
+    @server.tool()
+    async def wait() -> str:
+        """Never end."""
+        try:
+            if begun:
+                begun.set()
+            await asyncio.Event().wait()
+        finally:
+            if gone:
+                gone.set()
+        return ""
 
     app = server.sse_app() if kind == "sse" else server.streamable_http_app(stateless_http=stateless)
     listening = socket.create_server(("127.0.0.1", 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,26 @@ async def test_the_packages_own_server_is_listed_and_called(kind: str, stateless
             offer = await connection.ready()
             answers = await asyncio.gather(*(connection.call("echo", {"text": f"n{each}"}) for each in range(5)))
             large = await connection.call("large", {"size": 3_000_000})
-    assert [tool.name for tool in offer.tools] == ["echo", "large"]
+    assert [tool.name for tool in offer.tools] == ["echo", "large", "wait"]
+    assert offer.protocol >= "2026"
     assert [answer.parts for answer in answers] == [(Text(f"n{each}"),) for each in range(5)]
     assert isinstance(large.parts[0], Text)
     assert len(large.parts[0].text) == 3_000_000
+
+
+@pytest.mark.parametrize("kind", ["http", "sse"])
+async def test_a_call_that_is_given_up_ends_at_the_packages_own_server(kind: str, tmp_path: Path) -> None:
+    begun, gone = threading.Event(), threading.Event()
+    with own_server(kind, begun=begun, gone=gone) as url:
+        async with connected(url, tmp_path) as connection:
+            await connection.ready()
+            call = asyncio.create_task(connection.call("wait", {}))
+            assert await asyncio.to_thread(begun.wait, 10)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            assert await asyncio.to_thread(gone.wait, 10)
+            assert (await connection.call("echo", {"text": "on"})).parts == (Text("on"),)
 
 
 async def test_a_server_of_the_handshake_era_works_and_hears_the_end_of_its_session(

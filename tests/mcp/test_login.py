@@ -43,7 +43,7 @@ async def test_after_a_login_the_server_answers_and_the_tokens_are_private(serve
         with pytest.raises(MCPLoginNeeded) as needed:
             await before.ready()
     assert needed.value.hint == "handwork mcp login docs"
-    assert list(tmp_path.iterdir()) == []
+    assert _names(tmp_path) == []
     where = await logged_in(server, tmp_path, visitor)
     async with connected(server.url, tmp_path) as connection:
         assert (await connection.call("echo", {"text": "in"})).parts == (Text("in"),)
@@ -310,6 +310,7 @@ async def test_the_page_is_for_this_machine_and_for_its_own_path(server: Guarded
     while not visitor.sent:
         await asyncio.wait([login], timeout=0.01)
     asked = dict(parse_qsl(urlsplit(visitor.sent[0]).query))
+    _, idle = await asyncio.open_connection("127.0.0.1", urlsplit(asked["redirect_uri"]).port)
     good = f"{asked['redirect_uri']}?code=x&state={asked['state']}&iss={server.authority.origin}"
     async with aiohttp.ClientSession() as browser:
         async with browser.get(good, headers={"Host": "evil.example"}) as page:
@@ -326,8 +327,10 @@ async def test_the_page_is_for_this_machine_and_for_its_own_path(server: Guarded
             text = await page.text()
             assert "<script>" not in text
             assert page.headers["Cache-Control"] == "no-store"
-    with pytest.raises(MCPUnavailable, match="was refused"):
-        await login
+    async with asyncio.timeout(5):
+        with pytest.raises(MCPUnavailable, match="was refused"):
+            await login
+    idle.close()
 
 
 async def test_a_login_over_an_unencrypted_connection_is_refused(tmp_path: Path) -> None:
@@ -362,3 +365,7 @@ def _kept(home: Path) -> list[str]:
 
 def _mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
+
+
+def _names(folder: Path) -> list[str]:
+    return [file.name for file in folder.iterdir()]

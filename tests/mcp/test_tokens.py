@@ -325,3 +325,20 @@ async def test_a_lock_is_given_up_by_a_program_that_was_killed(server: Guarded, 
     await holder.communicate()
     await waiting
     assert renewals(server) == 1
+
+
+async def test_a_file_that_others_could_read_is_closed_and_the_user_told(server: Guarded, tmp_path: Path) -> None:
+    told: list[str] = []
+    file = Path(await logged_in(server, tmp_path) or "")
+    _open_to_all(file)
+    await echo(server, tmp_path, around_it=around(tmp_path, notify=lambda level, text: told.append(text)))
+    assert _mode(file) == 0o600
+    assert [text for text in told if "could be read by others" in text]
+
+
+def _open_to_all(file: Path) -> None:
+    file.chmod(0o644)
+
+
+def _mode(file: Path) -> int:
+    return file.stat().st_mode & 0o777

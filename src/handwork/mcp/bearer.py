@@ -20,7 +20,7 @@ class Bearer:
 
     def __init__(self, address: Address, surroundings: Surroundings) -> None:
         self._address, self._surroundings = address, surroundings
-        self._store = TokenStore(surroundings.home, address)
+        self._store = TokenStore(surroundings.home, address, lambda text: surroundings.notify("warning", text))
         self._grant: Grant | None = None
         self._looked = False
         self._renewal: asyncio.Task[str] | None = None

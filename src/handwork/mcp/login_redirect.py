@@ -60,6 +60,7 @@ class Landing:
         self.port = port
         self.expected: Expected | None = None
         self.answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        self._visits: set[asyncio.StreamWriter] = set()
 
     @property
     def address(self) -> str:
@@ -72,6 +73,7 @@ class Landing:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One visit of the page."""
+        self._visits.add(writer)
         try:
             async with asyncio.timeout(_SILENCE):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -81,9 +83,15 @@ class Landing:
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass
         finally:
+            self._visits.discard(writer)
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
+
+    def leave(self) -> None:
+        """Hang up on browsers that connected and asked nothing, as some do in advance."""
+        for writer in self._visits:
+            writer.close()
 
     def _visited(self, lines: list[str]) -> tuple[str, str]:
         method, _, rest = lines[0].partition(" ")
@@ -125,6 +133,7 @@ async def landing(port: int, server: str) -> AsyncIterator[Landing]:
         yield page
     finally:
         listening.close()
+        page.leave()
         await listening.wait_closed()
         if not page.answer.done():
             page.answer.cancel()

@@ -73,13 +73,14 @@ class Grant:
 
 
 class TokenStore:
-    """The tokens for one server: another name, origin or path is another server. Made without reading anything.
+    """The tokens for one server: another name, origin or path is another server. Made without reading anything. `tell`
+    is told what the user should know: others could read the file, a keyring failed.
 
     What cannot be read or written raises MCPUnavailable.
     """
 
-    def __init__(self, home: Path, address: Address) -> None:
-        self._address = address
+    def __init__(self, home: Path, address: Address, tell: Callable[[str], None] = lambda text: None) -> None:
+        self._address, self._tell = address, tell
         words = "\0".join((address.name, address.origin, address.resource))
         digest = hashlib.sha256(words.encode(errors="surrogatepass")).hexdigest()[:16]
         slug = re.sub(r"[^A-Za-z0-9_-]+", "_", address.name)[:40]
@@ -137,10 +138,14 @@ class TokenStore:
 
     async def _do(self, work: Callable[[KeyStore], T]) -> T:
         """In a thread: a keyring may wait for its user."""
+        keys = KeyStore(self.folder)
         try:
-            return await run_in_thread(work, KeyStore(self.folder))
+            return await run_in_thread(work, keys)
         except ConfigError as error:
             raise self._failed(error.what, f"handwork mcp login {self._address.name} stores it anew") from None
+        finally:
+            for text in keys.take_notices():
+                self._tell(text)
 
     def _failed(self, why: str, hint: str) -> MCPUnavailable:
         return MCPUnavailable(f"The login at the MCP server {self._address.name}: {why}", hint=hint, lasting=True)
