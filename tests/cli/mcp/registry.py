@@ -53,13 +53,12 @@ def _wheel() -> bytes:
 
 
 def _sdist() -> bytes:
-    """A package that comes as source only: installing it would run its setup.py."""
-    return _tar(
-        {
-            "sourced-1.0/setup.py": "raise SystemExit('setup.py was run')",
-            "sourced-1.0/PKG-INFO": "Metadata-Version: 2.1\nName: sourced\nVersion: 1.0\n",
-        }
-    )
+    """A package that comes as source only: installing it runs its own code, which leaves a mark."""
+    backend = "import os, pathlib\npathlib.Path(os.environ['STUB_MARK']).touch()\n"
+    build = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    about = "Metadata-Version: 2.1\nName: sourced\nVersion: 1.0\n"
+    files = {"pyproject.toml": build, "backend.py": backend, "PKG-INFO": about}
+    return _tar({f"sourced-1.0/{name}": text for name, text in files.items()})
 
 
 def _manifest() -> dict[str, object]:
@@ -101,9 +100,8 @@ class _Answers(BaseHTTPRequestHandler):
         }
         found = pages.get(path)
         self.send_response(200 if found is not None else 404)
-        kind = (
-            "text/html" if path.startswith("/simple/") else "application/json" if "tiny" in path else "application/zip"
-        )
+        ends = {".whl": "application/zip", "gz": "application/gzip", "hello": "application/json"}
+        kind = next((kind for end, kind in ends.items() if path.endswith(end)), "text/html")
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(found or b"")))
         self.end_headers()
@@ -113,14 +111,16 @@ class _Answers(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def registry() -> Iterator[dict[str, str]]:
-    """The variables by which npm and pip look there and nowhere else."""
+def registry(folder: Path) -> Iterator[dict[str, str]]:
+    """The variables by which npm and pip look there and nowhere else; the user's own file for npm lies in the folder."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
         host = f"http://127.0.0.1:{server.server_port}"
-        yield {"PIP_INDEX_URL": f"{host}/simple", "npm_config_registry": f"{host}/", "PIP_CONFIG_FILE": "/dev/null"}
+        own = folder / "npmrc"
+        own.write_text(f"registry={host}/\n")
+        yield {"PIP_INDEX_URL": f"{host}/simple", "PIP_CONFIG_FILE": "/dev/null", "npm_config_userconfig": str(own)}
     finally:
         server.shutdown()
         thread.join()

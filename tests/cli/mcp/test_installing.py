@@ -16,8 +16,8 @@ NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not install
 
 
 @pytest.fixture(scope="module")
-def places() -> Iterator[dict[str, str]]:
-    with registry() as found:
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with registry(tmp_path_factory.mktemp("registry")) as found:
         yield found
 
 
@@ -60,14 +60,17 @@ async def test_a_python_package_is_installed_pinned_and_runs_in_the_sandbox(
 
 
 async def test_a_package_that_would_run_code_to_be_installed_needs_a_word_for_that(
-    workspace: Path, home: Path, places: dict[str, str]
+    workspace: Path, home: Path, places: dict[str, str], tmp_path: Path
 ) -> None:
-    ended = await add(workspace, places, "it", "--yes", "--", "uvx", "sourced")
+    marked = {**places, "STUB_MARK": str(tmp_path / "mark")}
+    ended = await add(workspace, marked, "it", "--yes", "--", "uvx", "sourced")
     assert ended.code == 2
     assert "pip failed" in ended.err
     assert "needs --scripts" in ended.err.splitlines()[-1]
-    assert "setup.py was run" not in ended.err
     assert inside(home, "*") == []
+    assert not (tmp_path / "mark").exists()
+    await add(workspace, marked, "it", "--yes", "--scripts", "--", "uvx", "sourced")
+    assert (tmp_path / "mark").exists()
 
 
 async def test_a_package_that_is_unknown_is_said_and_nothing_is_left(
