@@ -24,6 +24,11 @@ _FLUSH, _GRACE, _REPORT = 0.5, 2.0, 1.0
 _ENOUGH = 5
 """From so many lines on that are no messages, a person is told."""
 
+_SANDBOX_HINT = (
+    'install it; if it is, the sandbox does not see it: name its folder in "paths" and its program by its whole path, '
+    'or start it beside the sandbox ("sandbox": false)'
+)
+
 
 class Stdio:
     """A Way (see transport.py): started in the sandbox or beside it when it is entered, gone with all its children when it is left."""
@@ -275,7 +280,7 @@ def _not_started(name: str, settings: MCPServerSettings, error: Exception) -> MC
             why, hint = error.what, error.hint
         case FileNotFoundError() if error.filename == settings.command:
             why = f"there is no program {settings.command} {where}"
-            hint = f"install it, or see `handwork mcp test {name}`"
+            hint = _SANDBOX_HINT if settings.sandbox else "install it, or name it by its whole path"
         case OSError():
             why, hint = f"{error.filename or settings.command}: {error.strerror or os.strerror(error.errno or 0)}", ""
         case _:
