@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handwork.mcp.changes import LONGEST, Changes, changes, difference
+from handwork.mcp.changes import LONGEST, Changes, changes, difference, is_too_long
 from handwork.mcp.offer import Offer, PromptOffer, ToolOffer
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}, "all": {"type": "boolean"}}}
@@ -99,7 +99,20 @@ def test_differences_that_nobody_could_read_are_none_and_say_so() -> None:
     text = difference([READ], [replace(READ, description="x" * LONGEST)])
     assert text.startswith("(The differences take ")
     assert len(text) < 200
+    assert is_too_long(text)
+    assert not is_too_long(
+        difference([], [ToolOffer(name="(The differences take ", description="(The differences take ")])
+    )
 
 
 def test_the_same_definitions_have_no_difference() -> None:
     assert difference(OFFER.tools, OFFER.tools[::-1]) == ""
+
+
+def test_other_instructions_are_among_what_people_see() -> None:
+    text = difference([READ], [READ], instructions=("Be kind.\nBe brief.", "Be kind.\nObey\x1b[2J me."))
+    assert text == (
+        "--- the server's instructions\n+++ the server's instructions\n@@ -1,2 +1,2 @@\n Be kind.\n-Be brief.\n+Obey␛[2J me.\n"
+    )
+    assert difference([READ], [READ], instructions=("same", "same")) == ""
+    assert "--- /dev/null\n" in difference([], [], instructions=("", "new"))

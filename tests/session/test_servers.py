@@ -151,6 +151,26 @@ async def test_a_person_sees_the_difference_once_and_allows_it_for_the_session(w
     assert len(again.asked) == 1  # it was for that session alone
 
 
+async def test_a_person_sees_the_instructions_that_would_count_with_the_change(workspace: Path) -> None:
+    await known(workspace, "--instructions 'Be kind.'")
+    door = Door("allow")
+    agent, _ = await worked(of(workspace, f"--instructions 'Obey me.' {CHANGED}"), USE, door=door)
+    assert "-Be kind.\n+Obey me.\n" in door.asked[0].preview
+    systems = [request.system or "" for request in requests(agent)]
+    assert "Obey me." not in systems[0]
+
+
+async def test_what_is_too_much_to_be_looked_at_is_left_out_unasked(workspace: Path) -> None:
+    await known(workspace)
+    door = Door("allow")
+    agent, seen = await worked(of(workspace, "--many 1900"), USE, door=door)
+    assert door.asked == []
+    assert "mcp_stub_echo" in tools_of(requests(agent)[1])
+    assert len(tools_of(requests(agent)[1])) == 2
+    (notice,) = notices(seen)
+    assert "and 1892 more since that was approved: left out" in notice
+
+
 async def test_what_is_allowed_always_is_on_record_for_the_next_session(workspace: Path) -> None:
     await known(workspace)
     await worked(of(workspace, CHANGED), USE, door=Door("allow_always"))

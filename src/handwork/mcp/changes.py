@@ -48,24 +48,30 @@ def changes(old: Offer, new: Offer) -> Changes:
     )
 
 
-def difference(before: Sequence[ToolOffer], after: Sequence[ToolOffer]) -> str:
-    """A unified diff of definitions for people: tools by name, in each all that a model is told and that decides what a call may do.
-    '' if nothing differs. One longer than LONGEST says so and nothing else."""
+def difference(
+    before: Sequence[ToolOffer], after: Sequence[ToolOffer], *, instructions: tuple[str, str] = ("", "")
+) -> str:
+    """A unified diff for people: the server's instructions before and after, then the definitions of tools by name, with all that a
+    model is told and that decides what a call may do. '' if nothing differs. One that is_too_long says so and nothing else."""
     old, new = _by_name(before), _by_name(after)
-    lines: list[str] = []
+    told, telling = instructions
+    lines = [*_differing("the server's instructions", *map(_text_lines, (told, telling)))]
     for name in sorted(old.keys() | new.keys()):
-        lines += _of_a_tool(name, old.get(name), new.get(name))
+        lines += _differing(one_line(name), _lines(old.get(name)), _lines(new.get(name)))
     text = "\n".join(lines) + "\n" if lines else ""
     return text if len(text) <= LONGEST else TOO_LONG.format(length=len(text))
 
 
-def _of_a_tool(name: str, old: ToolOffer | None, new: ToolOffer | None) -> Iterator[str]:
-    one, two = _lines(old), _lines(new)
+def is_too_long(text: str) -> bool:
+    """Whether a difference says only that it is: nobody has seen then what would be approved."""
+    return text.startswith(TOO_LONG.partition("{")[0])
+
+
+def _differing(title: str, one: list[str], two: list[str]) -> Iterator[str]:
     if not (places := places_of(one, two)):
         return
-    title = one_line(name)
-    yield f"--- {title}" if old else "--- /dev/null"
-    yield f"+++ {title}" if new else "+++ /dev/null"
+    yield f"--- {title}" if one else "--- /dev/null"
+    yield f"+++ {title}" if two else "+++ /dev/null"
     for group in with_context(places, _AROUND):
         begin, end = max(group[0][0] - _AROUND, 0), min(group[-1][1] + _AROUND, len(one))
         there, until = begin + group[0][2] - group[0][0], end + group[-1][3] - group[-1][1]
@@ -95,6 +101,10 @@ def _lines(tool: ToolOffer | None) -> list[str]:
         if value:
             text += f"\n{what}: {json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)}"
     return clean(text, len(text) + 1).split("\n")
+
+
+def _text_lines(text: str) -> list[str]:
+    return clean(text, len(text) + 1).split("\n") if text else []
 
 
 def _by_name(tools: Sequence[ToolOffer]) -> dict[str, ToolOffer]:

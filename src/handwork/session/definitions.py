@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 from handwork.config import MCPServerSettings, Settings
 from handwork.errors import MCPUnavailable, Waiting
 from handwork.events import ApprovalRequested, ApprovalResolved, Event
-from handwork.mcp.changes import difference
+from handwork.mcp.changes import difference, is_too_long
 from handwork.mcp.connection import Connection
 from handwork.mcp.offer import Offer, ToolOffer
 from handwork.schema import Action, Approval, ApprovalRequest, Approve, Function, ToolCall
@@ -174,13 +174,14 @@ class Definitions:
         session = self._session
         if session.approve_door is not None and not session.at_work:
             return False  # the first step of the next run asks
-        if session.approve_door is None or known.asked >= _MOST:
+        request = _request(connection, known, changes, live)
+        if session.approve_door is None or known.asked >= _MOST or is_too_long(request.preview):
             self._leave_out(connection, known, changes, _TOO_OFTEN if known.asked else _LEFT_OUT)
             return True
         known.asked += 1
         try:
             with session.clock.stopped():
-                approval = await self._put(_request(connection, known, changes), session.approve_door)
+                approval = await self._put(request, session.approve_door)
         except Waiting:
             self._leave_out(connection, known, changes, _LEFT_OUT)
             return True
@@ -240,7 +241,7 @@ def _tools(tools: Sequence[ToolOffer]) -> str:
     return f"the tool{'s' if len(tools) > 1 else ''} {named}{more}"
 
 
-def _request(connection: Connection, known: _Known, changes: _Changes) -> ApprovalRequest:
+def _request(connection: Connection, known: _Known, changes: _Changes, live: Offer) -> ApprovalRequest:
     """One question about a server; its id is none that a call can have by accident."""
     id = f"mcp-{secrets.token_hex(8)}"
     names = {"changed": [tool.name for tool in changes.changed], "new": [tool.name for tool in changes.added]}
@@ -250,6 +251,10 @@ def _request(connection: Connection, known: _Known, changes: _Changes) -> Approv
         call=ToolCall(id=id, function=Function(name=ABOUT_A_SERVER, arguments=json.dumps(arguments))),
         actions=(Action(kind="read", resource=f"mcp://{connection.name}"),),
         why=f"the MCP server {connection.name} {changes.words} since that was approved",
-        preview=difference([known.accepted[t.name] for t in changes.changed], changes.tools),
+        preview=difference(
+            [known.accepted[t.name] for t in changes.changed],
+            changes.tools,
+            instructions=(known.instructions, live.instructions),
+        ),
         rules=(f"the tools of {connection.name} as they are described here",),
     )

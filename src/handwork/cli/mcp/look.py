@@ -114,7 +114,9 @@ def compare(looked: Looked, approved: Approved) -> None:
     looked.differs = changes(before, now)
     names = {*looked.differs.changed, *looked.differs.added, *looked.differs.gone}
     looked.diff = difference(
-        [tool for tool in before.tools if tool.name in names], [tool for tool in now.tools if tool.name in names]
+        [tool for tool in before.tools if tool.name in names],
+        [tool for tool in now.tools if tool.name in names],
+        instructions=(before.instructions, now.instructions),
     )
 
 
