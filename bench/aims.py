@@ -41,6 +41,9 @@ AIMS = (
     Aim("sandbox", "a sandbox from nothing to ready", "ms", most=60),
     Aim("bash", "a bash call in a warm session", "ms", most=2),
     Aim("python", "a python_execute call in a warm session", "ms", most=12),
+    Aim("mcp_call", "a call of an MCP server over the mcp package's own client", "ms", most=2),
+    Aim("mcp_start", "CPU that ten configured MCP servers, known and unused, add to a start", "ms", most=50),
+    Aim("mcp_ready", "an MCP server in the sandbox from nothing to its tools", "ms", most=200),
     Aim("completion", "a session's id completed in a shell", "ms", most=300),
 )
 

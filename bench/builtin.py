@@ -39,12 +39,14 @@ def commands() -> dict[str, float]:
 
 
 def workshop() -> dict[str, float]:
-    """What the sandbox and its tools cost, where one runs: milliseconds of wall time."""
+    """What the sandbox, its tools and MCP servers cost, where one runs: milliseconds."""
+    return {**_in_a_home_of_its_own("workshop.py"), **_in_a_home_of_its_own("mcp_servers.py")}
+
+
+def _in_a_home_of_its_own(script: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="handwork-bench-") as home:
         environ = {**os.environ, "HANDWORK_HOME": home}
-        ended = subprocess.run(
-            [sys.executable, str(HERE / "workshop.py")], env=environ, stdout=subprocess.PIPE, check=False
-        )
+        ended = subprocess.run([sys.executable, str(HERE / script)], env=environ, stdout=subprocess.PIPE, check=False)
     found: dict[str, float] = json.loads(ended.stdout) if ended.returncode == 0 else {}
     return found
 
