@@ -16,7 +16,6 @@ from handwork.config import MCPServerSettings, MCPSettings, Settings
 from handwork.errors import ConfigError, MCPUnavailable
 from handwork.llm.scripted import ScriptedModel, call
 from handwork.schema import Request, Status
-from handwork.session import session as session_module
 from handwork.tool.terminate import Terminate
 from tests.agent.conftest import Seen, reopened
 from tests.agent.servers import STUB, configured, notices, stub, tools_of
@@ -420,16 +419,7 @@ async def test_a_session_is_resumed_whose_server_is_gone(settings: Settings, tmp
     assert "Unknown tool 'mcp_stub_echo'" in observation(later, 1)
 
 
-async def test_an_agent_without_servers_makes_nothing_for_them(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[object] = []
-
-    class Told(session_module.Servers):
-        def __init__(self, *args: Any) -> None:
-            made.append(self)
-            super().__init__(*args)
-
-    monkeypatch.setattr(session_module, "Servers", Told)
-    await manus(["done"], available_tools=[Terminate]).run("go")
-    assert made == []
+async def test_an_agent_without_servers_makes_nothing_for_them(settings: Settings, tmp_path: Path) -> None:
+    async with Session.open(settings, tmp_path) as session:
+        await manus(["done"], session=session, available_tools=[Terminate]).run("go")
+        assert vars(session)["_servers"] is None
