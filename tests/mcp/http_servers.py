@@ -15,6 +15,7 @@ from aiohttp import web
 
 from handwork.config import MCPServerSettings
 from handwork.mcp.connection import Connection
+from handwork.mcp.supervise import Sleep
 from handwork.mcp.surroundings import Surroundings
 from handwork.sandbox.base import Process
 
@@ -174,7 +175,7 @@ def around(home: Path, **more: Any) -> Surroundings:
 
 @asynccontextmanager
 async def connected(
-    url: str, home: Path, *, around_it: Surroundings | None = None, **settings: Any
+    url: str, home: Path, *, around_it: Surroundings | None = None, sleep: Sleep | None = None, **settings: Any
 ) -> AsyncIterator[Connection]:
     """A connection by these settings; waits between attempts take no time."""
 
@@ -182,7 +183,7 @@ async def connected(
         await asyncio.sleep(0)
 
     given = MCPServerSettings.model_validate({"url": url, "timeout": 20.0, **settings})
-    connection = Connection("docs", given, around_it or around(home), sleep=at_once)
+    connection = Connection("docs", given, around_it or around(home), sleep=sleep or at_once)
     try:
         yield connection
     finally:

@@ -344,10 +344,26 @@ async def test_a_login_that_is_wanted_later_is_told(plain: Plain, tmp_path: Path
     async with connected(plain.url, tmp_path) as connection:
         await connection.ready()
         plain.answers["*"] = says(401)
-        with pytest.raises(MCPUnavailable):
+        with pytest.raises(MCPLoginNeeded, match=r"wants you to log in – handwork mcp login docs$"):
             await connection.call("echo", {"text": "once"})
         with pytest.raises(MCPLoginNeeded):
             await connection.ready()
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_an_attempt_asks_a_failing_server_once_in_each_era(plain: Plain, tmp_path: Path, status: int) -> None:
+    plain.answers["*"] = says(status)
+    paused = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        paused.set()
+        await asyncio.Event().wait()
+
+    async with connected(plain.url, tmp_path, sleep=pause) as connection:
+        with pytest.raises(MCPUnavailable):
+            await connection.ready()
+        await paused.wait()
+        assert [method for _, method, _ in plain.seen] == ["server/discover", "initialize"]
 
 
 # ---- the stream of a server's own words

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeAlias, TypeVar
 
 from handwork.config import MCPServerSettings
-from handwork.errors import HandworkError, MCPRefused, MCPServerError, MCPUnavailable
+from handwork.errors import HandworkError, MCPLoginNeeded, MCPRefused, MCPServerError, MCPUnavailable
 from handwork.mcp.answers import answer_of, contents_of, messages_of
 from handwork.mcp.content import Answer, Embedded, PromptMessage
 from handwork.mcp.failing import innermost, shown
@@ -137,6 +137,8 @@ class Connection(Supervised):
         if self._stop.is_set():
             return MCPUnavailable(f"The connection to the MCP server {self.name} was closed")
         said = live.failure()
+        if isinstance(said, MCPLoginNeeded):
+            return said  # it was refused, so it was not done
         return MCPUnavailable(
             f"{said.what}. Whether it has done what it was asked for ({what}) is not known", hint=said.hint
         )

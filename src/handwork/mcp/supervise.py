@@ -123,9 +123,11 @@ class Supervised:
     async def _attempt(self) -> MCPUnavailable:
         """One connection from its beginning to its end; returns how it ended.
 
-        A server that falls over the newer protocol's first question is started once more, for the older one.
+        A program that falls over the newer protocol's first question is started once more, for the older one; servers of the network
+        are asked for it in the same connection.
         """
-        modes = ["auto", "legacy"] if self._mode == "auto" else [self._mode]
+        programs = self.settings.type == "stdio"
+        modes = ["auto", "legacy"] if self._mode == "auto" and programs else [self._mode]
         error = self._error
         for mode in modes:
             error, mute = await self._connection(mode)
