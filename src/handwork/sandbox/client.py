@@ -12,7 +12,6 @@ from pathlib import Path
 
 from handwork.config import SandboxSettings
 from handwork.errors import SandboxError
-from handwork.sandbox import process
 from handwork.sandbox.base import ExecResult, Process
 from handwork.sandbox.capture import Drain
 from handwork.sandbox.connection import Connection
@@ -23,6 +22,7 @@ from handwork.sandbox.network.listener import open_network
 from handwork.sandbox.network.proxy import Proxy, environment
 from handwork.sandbox.process import Program
 from handwork.sandbox.sentences import MOST, few
+from handwork.sandbox.starting import start
 from handwork.schema import Notify
 
 _ERRORS_KEPT = 65536
@@ -208,7 +208,7 @@ class SupervisedSandbox(FileAccess):
             place = self._path(cwd or "")
             try:
                 async with asyncio.timeout(timeout):
-                    program = await process.start(
+                    program = await start(
                         connection, argv, fds=fds, stdin=bool(stdin), stderr=True, cwd=place, env=self._with(env)
                     )
                     await program.ended.wait()
@@ -256,7 +256,7 @@ class SupervisedSandbox(FileAccess):
                 fds.append(errors.open())
             for fd in ours:
                 os.set_blocking(fd, False)
-            program = await process.start(
+            program = await start(
                 connection,
                 argv,
                 fds=fds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from handwork.errors import SandboxError
@@ -171,7 +171,7 @@ class Program:
             if not self.started.done():
                 self.started.set_result(None)
         if isinstance(code := news.get("errno"), int) and not self.started.done():
-            self.started.set_exception(_StartError(code, str(news.get("what"))))
+            self.started.set_exception(StartError(code, str(news.get("what"))))
         self.over = said(news) or self.over
         self._count(news.get("spent"))
         if isinstance(code := news.get("exit"), int):
@@ -272,41 +272,9 @@ class Program:
             os.close(fd)
 
 
-class _StartError(Exception):
+class StartError(Exception):
     """The program could not be started: the error's number, and what of it was to blame (argv, cwd or start)."""
 
     def __init__(self, number: int, what: str) -> None:
         self.number, self.what = number, what
         super().__init__(number, what)
-
-
-async def start(
-    connection: Connection,
-    argv: Sequence[str],
-    *,
-    cwd: str,
-    env: Mapping[str, str],
-    fds: list[int],
-    stdin: bool = False,
-    stderr: bool = False,
-    pty: bool = False,
-) -> Program:
-    """Start a program with `fds` (standard input if `stdin`, output, errors if `stderr`), which are closed here.
-
-    Raises the OSError of the start, with the program's or folder's name. A cancelled start leaves no process.
-    """
-    number = connection.next_number()
-    program = Program(connection, number)
-    try:
-        connection.send(
-            fds, op="spawn", job=number, argv=list(argv), cwd=cwd, env=dict(env), stdin=stdin, stderr=stderr, pty=pty
-        )
-        await program.started
-    except _StartError as error:
-        if error.what == "cwd":
-            raise OSError(error.number, os.strerror(error.number), cwd) from None
-        raise OSError(error.number, os.strerror(error.number), argv[0] if argv else "") from None
-    except asyncio.CancelledError:
-        await program.put_down()
-        raise
-    return program
