@@ -147,7 +147,7 @@ class MCPClients(ToolCollection):
     def _opened(self) -> Sandbox:
         if self._sandbox is None:
             settings = self._known_settings()
-            self._artifacts = tempfile.TemporaryDirectory(prefix="handwork-mcp-")
+            self._artifacts = self._artifacts or tempfile.TemporaryDirectory(prefix="handwork-mcp-")
             self._sandbox = open_sandbox(
                 settings.sandbox,
                 workspace=self._workspace,
@@ -159,9 +159,11 @@ class MCPClients(ToolCollection):
         return self._sandbox
 
     async def _close_if_empty(self) -> None:
-        if self._connections or self._sandbox is None:
+        if self._connections:
             return
         sandbox, self._sandbox = self._sandbox, None
-        await sandbox.close()
-        if self._artifacts is not None:
-            self._artifacts.cleanup()
+        artifacts, self._artifacts = self._artifacts, None
+        if sandbox is not None:
+            await sandbox.close()
+        if artifacts is not None:
+            artifacts.cleanup()
