@@ -134,6 +134,16 @@ class Plain:
         return sum(asked == method for _, asked, _ in self.seen)
 
 
+def says(status: int, body: bytes | str = b"", headers: dict[str, str] | None = None) -> Answer:
+    """An answer of this status and nothing else."""
+
+    async def answer(request: web.Request, message: dict[str, Any]) -> web.Response:
+        data = body.encode() if isinstance(body, str) else body
+        return web.Response(status=status, body=data, headers={"Content-Type": "text/plain", **(headers or {})})
+
+    return answer
+
+
 @asynccontextmanager
 async def plain_server() -> AsyncIterator[Plain]:
     """A Plain at work, on every path."""
