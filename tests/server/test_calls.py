@@ -130,6 +130,10 @@ async def test_calls_run_together_unless_they_are_in_each_others_way(make_house:
         commands = [f"sleep 0.2; echo {n} >> order" for n in range(3)]
         await asyncio.gather(*(client.call_tool("bash", {"command": command}) for command in commands))
         assert text_of(await client.call_tool("bash", {"command": "cat order"})) == "0\n1\n2\n"
+        write = client.call_tool("bash", {"command": "sleep 0.5; echo written > file"})
+        read = client.call_tool("str_replace_editor", {"command": "view", "path": "file"})
+        _, seen = await asyncio.gather(write, read)
+        assert "written" in text_of(seen), "what a command may change is looked at after it"
         slow = asyncio.create_task(client.call_tool("bash", {"command": "sleep 1.5"}))
         began = time.monotonic()
         await client.call_tool("planning", {"command": "list"})

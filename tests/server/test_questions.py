@@ -118,7 +118,9 @@ async def test_a_question_that_nobody_comes_back_to_counts_as_dismissed(make_hou
     await exchange.stirred.wait()
     assert exchange.form is not None
     name = parked.put(work, exchange, exchange.form, None)
-    assert (await work).text == "Not executed: the user denied this call: the question was dismissed"
+    assert (
+        await asyncio.wait_for(work, 20)
+    ).text == "Not executed: the user denied this call: the question was dismissed"
     assert parked.take(name) is None
     await desk.close()
 

@@ -9,7 +9,7 @@ import secrets
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,11 @@ async def test_only_messages_stand_on_standard_output_and_the_end_of_input_ends_
     async with raw(workspace) as client:
         client.write(HELLO, READY, call(2, "python_execute", code="import os; print('out'); os.system('echo direct')"))
         assert "out" in (await client.answer(2))["result"]["content"][0]["text"]
+        descriptors = Path(f"/proc/{client.process.pid}/fd")
+        assert [(descriptors / "0").readlink(), (descriptors / "1").readlink()] == [
+            Path(os.devnull),
+            (descriptors / "2").readlink(),
+        ], "whatever prints in this process does not meet the wire"
         assert client.process.stdin is not None
         client.process.stdin.close()
         out, err = await asyncio.wait_for(client.process.communicate(), 20)
@@ -166,7 +171,8 @@ import json, subprocess, sys, time
 leak, *command = sys.argv[1:]
 server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 if leak == "leak":  # a child that holds the server's standard input open
-    subprocess.Popen(["sleep", "20"], pass_fds=[server.stdin.fileno()])
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(["sleep", "600"], pass_fds=[server.stdin.fileno()], stdin=nothing, stdout=nothing, stderr=nothing)
 for message in json.load(sys.stdin):
     server.stdin.write(json.dumps(message).encode() + b"\\n")
 server.stdin.flush()
@@ -190,14 +196,16 @@ async def test_a_client_that_is_killed_leaves_nothing(workspace: Path, leak: str
     client.stdin.close()
     server = psutil.Process(int(await client.stdout.readline()))
     children = psutil.Process(client.pid).children(recursive=True)
-    await until(lambda: alive(seconds))
-    client.kill()
-    await client.wait()
-    await until(lambda: not server.is_running() or server.status() == psutil.STATUS_ZOMBIE)
-    await until(lambda: not alive(seconds))
-    for child in children:
-        if child.is_running() and child.name() == "sleep":
-            child.kill()
+    try:
+        await until(lambda: alive(seconds))
+        client.kill()
+        await client.wait()
+        await until(lambda: not server.is_running() or server.status() == psutil.STATUS_ZOMBIE)
+        await until(lambda: not alive(seconds))
+    finally:
+        for process in (*children, server):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 @pytest.mark.parametrize(
