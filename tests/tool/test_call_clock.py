@@ -52,3 +52,16 @@ async def test_a_question_after_the_time_is_over_does_not_take_it_back() -> None
 
     with pytest.raises(TimeoutError):
         await work()
+
+
+async def test_a_limit_can_be_given_its_whole_time_again_also_while_the_clock_stands() -> None:
+    clock, loop = CallClock(), asyncio.get_running_loop()
+    async with clock.limit(100) as limit:
+        limit.reschedule(loop.time() + 1)
+        clock.restart(limit, 50)
+        assert 49 < (limit.when() or 0) - loop.time() <= 50
+        with clock.stopped():
+            clock.restart(limit, 200)
+            assert limit.when() is None
+        assert 199 < (limit.when() or 0) - loop.time() <= 200
+    clock.restart(limit, 10)  # of one that is over, nothing comes
