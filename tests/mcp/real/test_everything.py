@@ -83,7 +83,7 @@ async def test_a_picture_is_one_that_can_be_decoded(everything: Connection) -> N
 async def test_structured_content_and_its_schema_are_kept(everything: Connection) -> None:
     tool = next(tool for tool in (await everything.ready()).tools if tool.name == "get-structured-content")
     assert tool.returns is not None
-    assert set(tool.returns["properties"]) == {"temperature", "conditions", "humidity"}  # type: ignore[arg-type]
+    assert set(tool.returns["properties"]) == {"temperature", "conditions", "humidity"}
     answer = await everything.call("get-structured-content", {"location": "Chicago"})
     assert answer.structured == {"temperature": 36, "conditions": "Light rain / drizzle", "humidity": 82}
     assert json.loads(text_of(answer)) == answer.structured
