@@ -21,7 +21,8 @@ PUBLIC = {
         "Action AgentState Approval ApprovalRequest Artifact AskHuman BaseAgent BaseTool Bash Budget",
         "CreateChatCompletion errors events Function HandworkError Home Image LimitsSettings LLM LLMSettings",
         "load_settings Manus MCPAgent MCPClients MCPClientTool Memory Message Mode Model Plan PlanningTool",
-        "PlanStepStatus PolicySettings PythonExecute Question ReActAgent Reply Request Role RunResult SandboxSettings ScriptedModel SearchFiles Session Settings Status StoreSettings",
+        "PlanStepStatus PolicySettings PythonExecute Question ReActAgent Reply Request Role RunResult",
+        "SandboxSettings ScriptedModel SearchFiles Session Settings Status StoreSettings",
         "StrReplaceEditor SWEAgent Terminate TokenLimitExceeded Tool tool ToolCall ToolCallAgent ToolChoice",
         "ToolCollection ToolContext ToolError ToolResult Usage",
     )
