@@ -9,7 +9,7 @@ At its start:  --die CODE · --die-on-discover · --mute · --mute-on-discover �
                --banner N (lines before its first message) · --child (a child in a session of its own) · --say TEXT (on standard error)
 All the time:  --noise (a line that is no message before each one) · --crlf · --bom · --ignore-end (neither SIGTERM nor the end of its
                input ends it) · --endless-pages · --same-cursor · --stop-reading (after the handshake) · --flood-errors (standard error) ·
-               --ask-first (elicitation while nothing is asked of it)
+               --ask-first (elicitation while nothing is asked of it) · --more-for-a-person (the tool ask, for clients with elicitation)
 As a tool (each can be called, whether it is listed or not; arguments in brackets):
     echo [text] · add [a, b] · fail (isError) · refuse (JSON-RPC error) · die [code] · half (half an answer, then its end) · mute ·
     garbage · large [bytes] · deep · digits · surrogate · latin · batch · nul · twice (answers twice) · unknown (answers to nobody) ·
@@ -51,6 +51,7 @@ FLAGS = (
         "noise",
     ),
     *("crlf", "bom", "ignore-end", "endless-pages", "same-cursor", "stop-reading", "flood-errors", "ask-first"),
+    "more-for-a-person",
 )
 ANY: dict[str, Any] = {"type": "object", "properties": {}}
 SCHEMAS: dict[str, dict[str, Any]] = {
@@ -170,6 +171,8 @@ class Stub:
         if self.asked.refuse:
             return self.send(id=id, error={"code": -32000, "message": "Not today"})
         version = self.asked.version or params["protocolVersion"]
+        if self.asked.more_for_a_person and "elicitation" in params["capabilities"]:
+            self.tools.append(self.tool("ask"))
         about = {"name": self.asked.name, "version": "1.0"}
         more = {"capabilities": self.capabilities(), "instructions": self.asked.instructions}
         return self.reply(id, protocolVersion=version, serverInfo=about, **more)

@@ -164,9 +164,20 @@ async def test_what_a_server_asks_that_nobody_knows_is_refused(place: Place) -> 
     assert json.loads(words(await connection.call("strange", {})))["code"] == -32601
 
 
-async def test_a_server_is_told_whether_a_person_can_be_asked(place: Place) -> None:
+@pytest.mark.parametrize("somebody", [True, False])
+async def test_a_server_is_told_the_same_whether_a_person_is_there_or_not(place: Place, somebody: bool) -> None:
+    async def ask(question: str) -> str:
+        raise AssertionError
+
+    connection = place.connect("--more-for-a-person", ask=ask if somebody else None)
+    assert [tool.name for tool in (await connection.ready()).tools] == ["add", "ask", "echo"]
+
+
+async def test_what_a_server_asks_where_nobody_is_there_is_cancelled_at_once(place: Place) -> None:
     connection = place.connect()
-    assert "not supported" in words(await connection.call("ask", {}))
+    for _ in range(3):
+        assert json.loads(words(await connection.call("ask", {}))) == {"action": "cancel"}
+    assert place.notices == []
 
 
 async def test_what_a_server_asks_is_put_to_the_person_and_takes_none_of_the_calls_time(place: Place) -> None:

@@ -343,6 +343,18 @@ async def test_without_a_person_a_server_cannot_ask_and_the_run_goes_on(workspac
         assert len(observations(agent)) == 1
 
 
+async def test_what_is_recorded_of_a_server_does_not_depend_on_whether_a_person_was_there(workspace: Path) -> None:
+    async def ask(question: Question) -> str:
+        raise AssertionError
+
+    await known(workspace, "--more-for-a-person")
+    door = Door("deny")
+    settings = of(workspace, "--more-for-a-person")
+    agent, _ = await worked(settings, [call("mcp_stub_add", a=1, b=2), "done"], door=door, ask=ask)
+    assert tools_of(requests(agent)[1]) == ["mcp_stub_add", "mcp_stub_ask", "mcp_stub_echo"]
+    assert door.asked == []
+
+
 async def test_a_servers_question_ends_with_the_run_and_takes_no_later_words_for_its_answer(workspace: Path) -> None:
     agent: Manus
 

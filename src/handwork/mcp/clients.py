@@ -25,7 +25,8 @@ class MCPClients(ToolCollection):
     """The tools of servers that are connected here; `async with MCPClients() as clients:` ends all of them.
 
     Programs run in a sandbox that sees `workspace` (the current folder) and nothing else; it is opened with the first one and closed
-    with the last. Nobody is asked anything, and nothing is remembered: definitions are taken as they come.
+    with the last. Nobody is asked anything (what a server asks is answered cancel), and nothing is remembered: definitions are taken
+    as they come.
 
     Args:
         workspace: the folder that servers may change.

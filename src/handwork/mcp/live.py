@@ -83,7 +83,7 @@ class Live:
             logging_callback=self._logged,
             log_level="info",
             message_handler=self._told,
-            elicitation_callback=self._elicited if self._surroundings.ask is not None else None,
+            elicitation_callback=self._elicited,  # said always: what a server offers must not depend on who is there
         )
 
     async def __aexit__(

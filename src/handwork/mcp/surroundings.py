@@ -29,8 +29,8 @@ def _nobody(secrets: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """`ask` is None where nobody is there to be asked: servers are told so. `home` is the folder of what is kept about servers
-    (tokens, approved definitions, installed programs). `hide` is told what must never be shown: tokens, values of headers."""
+    """`ask` is None where nobody is there to be asked: what servers ask is answered cancel. `home` is the folder of what is kept about
+    servers (tokens, approved definitions, installed programs). `hide` is told what must never be shown: tokens, values of headers."""
 
     spawn: Spawn
     workspace: str

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from handwork.config import MCPServerSettings, Settings
-from handwork.errors import HandworkError, MCPServerError, Waiting
+from handwork.errors import HandworkError, MCPServerError
 from handwork.events import Event, Notice
 from handwork.mcp.approved import Approved, Record
 from handwork.mcp.changes import Changes, changes, difference
@@ -22,7 +22,6 @@ from handwork.mcp.lacking import Lacking
 from handwork.mcp.names import tool_names
 from handwork.mcp.offer import Offer, ResourceOffer
 from handwork.mcp.tool import MCPClientTool
-from handwork.schema import Question
 from handwork.session import Session
 
 
@@ -87,7 +86,7 @@ async def _look(looked: Looked, settings: Settings, workspace: Path) -> None:
         if isinstance(event, Notice):
             looked.notices.append((event.level, event.text))
 
-    session = Session.open(settings, workspace, ask=_nobody, listeners=[heard])
+    session = Session.open(settings, workspace, listeners=[heard])
     try:
         async with session:
             try:
@@ -98,11 +97,6 @@ async def _look(looked: Looked, settings: Settings, workspace: Path) -> None:
     finally:
         with suppress(OSError):
             session.artifacts.rmdir()  # made for the sandbox, and empty
-
-
-async def _nobody(question: Question) -> str:
-    """Servers are told that somebody can be asked, as in a conversation: some have more tools then, which would be new there."""
-    raise Waiting(question.text)
 
 
 def compare(looked: Looked, approved: Approved) -> None:
