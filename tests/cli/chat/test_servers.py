@@ -102,3 +102,27 @@ async def test_a_server_is_named_on_the_command_line_and_again_in_what_is_typed_
         await window.shows("  stub  connected · 2 tools")
         assert await window.leave() == 0
     assert f"--mcp '{command}'" in window.text.replace("\n", "")
+
+
+async def test_after_a_new_conversation_the_line_of_facts_says_when_servers_are_connected_without_a_key(
+    workspace: Path, home: Path, script: str, tmp_path: Path
+) -> None:
+    go = workspace / "go"
+    late = workspace / "late.py"
+    late.write_text(
+        f"import os, sys, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\n"
+        f"os.execv(sys.executable, [sys.executable, {script!r}])\n"
+    )
+    async with StrictServer([]) as server:
+        command = f"{sys.executable} {late}"  # nothing is remembered of it, so each conversation connects
+        window = await Window.chat(server, "--mcp", command, cwd=workspace, columns=120)
+        await window.until(lambda: "connecting 1 server" in window.status)
+        go.touch()
+        await window.until(lambda: "openai:any" in window.status and "connecting" not in window.status)
+        go.unlink()
+        await window.send("/new")
+        await window.shows("A new conversation")
+        await window.until(lambda: "connecting 1 server" in window.status)
+        go.touch()
+        await window.until(lambda: "openai:any" in window.status and "connecting" not in window.status)
+        assert await window.leave() == 0

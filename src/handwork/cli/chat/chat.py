@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from handwork.cli.chat.conversation import Conversation, Doors
 from handwork.cli.chat.mentions import Mentioned, picture_at, with_files
 from handwork.cli.chat.servers import Asked
 from handwork.cli.chat.shell import interrupted, run_command
+from handwork.cli.chat.unread import Unread
 from handwork.cli.options import RunOptions
 from handwork.cli.render import Renderer
 from handwork.config import Settings
@@ -43,9 +43,7 @@ class Chat:
         self._changes = Changes()
         self.talked = False
         self._inbox: asyncio.Queue[str | None] = asyncio.Queue()
-        self._waiting: list[str] = []
-        self._steered: list[tuple[str, str]] = []
-        """What the agent was told while it worked and has not read: in its words, and as it was typed."""
+        self._unread = Unread()
         self._running = self._leaving = False
         self._steps = 0
         self._images: list[Path] = list(options.image)
@@ -60,7 +58,7 @@ class Chat:
             self.leave()
         elif not self._leaving and not (self._running and self._taken_at_once(text)):
             if self.busy:
-                self._waiting.append(text)
+                self._unread.wait(text)
             self._inbox.put_nowait(text)
 
     def _visible(self, text: str) -> str:
@@ -89,8 +87,7 @@ class Chat:
         if mentioned.images:  # a step takes words only
             return False
         told = self.conversation.session.said(mentioned.text)  # as it will stand in the history
-        self._steered.append((told, text))
-        self._waiting.append(text)
+        self._unread.tell(told, text)
         self.conversation.agent.steer(told)
         return True
 
@@ -109,7 +106,7 @@ class Chat:
 
     def queued(self) -> list[str]:
         """What was sent and is not yet read."""
-        return self._waiting
+        return self._unread.typed
 
     # ---- stopping
 
@@ -141,11 +138,9 @@ class Chat:
         self._tell_notices()
         self._do_aside(self._show_servers())
         session = self.conversation.session
-        if messages := session.past.messages:
+        if (messages := session.past.messages) or self.options.session or self.options.go_on:
             last, rests = self.conversation.last_words(), self.conversation.answered
             talk.earlier(self.screen, messages, last, session.id, rests=rests)
-        elif self.options.session or self.options.go_on:
-            self.screen.line(f"Session {session.id} · nothing was said yet", "dim")
 
     async def _show_servers(self) -> None:
         """Have the line of facts say when servers are connected."""
@@ -154,11 +149,10 @@ class Chat:
 
     async def serve(self) -> None:
         """Work off what is sent until the human leaves."""
-        if (first := self.options.task) is not None:
-            self._inbox.put_nowait(first)
+        if self.options.task is not None:
+            self._inbox.put_nowait(self.options.task)
         while (text := await self._inbox.get()) is not None:
-            if text in self._waiting:
-                self._waiting.remove(text)
+            self._unread.taken(text)
             if not self._leaving:
                 await self.turn(text)
 
@@ -235,22 +229,12 @@ class Chat:
                 self.prompt.restore(typed)
             images, words = [], None
             told = self.conversation.agent.unread()
-            unread = "\n".join(self._as_typed(text) for text in told)
+            unread = "\n".join(self._unread.read(text) for text in told)
             if told and result is not None and result.status in _GOES_ON and not self._leaving:
                 words, typed = "\n\n".join(told), unread
                 talk.said(self.screen, typed)
             elif told:
                 self.prompt.restore(unread)
-
-    def _as_typed(self, text: str) -> str:
-        """What was typed of words that the agent was told; they wait no longer."""
-        for told, typed in self._steered:
-            if told == text:
-                self._steered.remove((told, typed))
-                with suppress(ValueError):
-                    self._waiting.remove(typed)
-                return typed
-        return text
 
     async def _run(self, words: str, images: Sequence[Path | bytes]) -> RunResult | None:
         began, self._steps = time.monotonic(), 0
@@ -280,14 +264,11 @@ class Chat:
     def _hear(self, event: Event) -> None:
         self._changes(event)
         match event:
-            case ev.MessageAdded() if event.message.role is Role.USER and self._is_steering(event.message.content):
-                talk.said(self.screen, self._as_typed(event.message.content or ""))
+            case ev.MessageAdded() if event.message.role is Role.USER and event.message.content in self._unread:
+                talk.said(self.screen, self._unread.read(event.message.content or ""))
             case ev.RunFinished() if event.parent_call is None:
                 self._steps = event.steps
         self.renderer(event)
-
-    def _is_steering(self, text: str | None) -> bool:
-        return any(told == text for told, _ in self._steered)
 
     # ---- what else can be done
 
@@ -300,6 +281,11 @@ class Chat:
             self.screen.line("  interrupted", "yellow")
         self.conversation.note(told or interrupted(command))
 
+    async def renew(self) -> None:
+        """Begin a new conversation."""
+        await self.conversation.renew()
+        self._do_aside(self._show_servers())
+
     async def compact(self, focus: str) -> None:
         """Replace the conversation by a summary."""
         self.screen.wait("summarising the conversation")
@@ -311,5 +297,4 @@ class Chat:
         """Put a picture into the next message."""
         if not path:
             raise ConfigError("Which picture?", hint="/image PATH")
-        mentioned = await asyncio.to_thread(picture_at, path, self.conversation.workspace)
-        self.prompt.restore(f"{mentioned} ")
+        self.prompt.restore(f"{await asyncio.to_thread(picture_at, path, self.conversation.workspace)} ")

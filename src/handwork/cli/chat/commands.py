@@ -58,6 +58,7 @@ class Room(Protocol):
     screen: Screen
     conversation: Conversation
 
+    async def renew(self) -> None: ...
     async def compact(self, focus: str) -> None: ...
     async def attach(self, path: str) -> None: ...
     def leave(self) -> None: ...
@@ -92,7 +93,7 @@ async def _model(room: Room, wanted: str) -> None:
 
 
 async def _new(room: Room, _: str) -> None:
-    await room.conversation.renew()
+    await room.renew()
     room.screen.line("A new conversation. The old one is kept: handwork sessions list", "dim")
 
 

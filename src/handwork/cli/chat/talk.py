@@ -9,6 +9,7 @@ from handwork.cli.clean import clean_for_terminal, fold, fold_end, one_line
 from handwork.cli.lines import Screen
 from handwork.errors import HandworkError
 from handwork.schema import Message, Role, RunResult, Status
+from handwork.tool.wording import counted
 
 _SENT, _EARLIER = 40, 12
 """Lines of what was sent, and of an earlier answer, that are shown."""
@@ -70,7 +71,8 @@ def ended(screen: Screen, result: RunResult, steps: int, seconds: float, model: 
 def earlier(screen: Screen, messages: Sequence[Message], last: Sequence[Message], id: str, *, rests: bool) -> None:
     """The end of a conversation that is gone on with. `rests`: its last run came to an answer."""
     count = len(messages)
-    screen.line(f"Session {id} · {count} message{'' if count == 1 else 's'} so far", "dim")
+    far = f"{counted(count, 'message')} so far" if count else "nothing was said yet"
+    screen.line(f"Session {id} · {far}", "dim")
     for message in last:
         text = message.content or ""
         if message.role is Role.USER:
