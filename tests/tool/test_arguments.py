@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from handwork.tool.arguments import ArgumentsError, parse, prepare, validate
 from handwork.tool.base import Tool, ToolContext
-from handwork.tool.rules import fits
+from handwork.tool.rules import fits, types_of
 
 OPEN: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}, "n": {"type": "integer"}}}
 EDITOR: dict[str, Any] = {
@@ -434,6 +434,34 @@ def _quickly(work: Any) -> str:
     assert time.process_time() - begun < 3
     assert len(said) < 1000
     return said
+
+
+def test_rules_that_lead_to_each_other_in_more_ways_than_there_is_time_are_left_to_the_tool() -> None:
+    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
+    chain = {"properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": {**twice, "a40": {"maxLength": 1}}}
+    knot = {"properties": {"x": {"anyOf": [{"$ref": "#/properties/x"}] * 100}}}
+    tree = {"properties": {"x": {"anyOf": [{"properties": {"y": {"$ref": "#/properties/x"}}}] * 100}}}
+    deep = '{"x": ' + '{"y": ' * 20 + '"end"' + "}" * 21
+    many = {"properties": {"x": {"items": {"enum": [*range(9000)]}}}}
+    for schema, raw in (
+        (chain, '{"x": "a"}'),
+        (knot, '{"x": [null]}'),
+        (tree, deep),
+        (many, f'{{"x": {[8999] * 9000}}}'),
+    ):
+        assert not _quickly(lambda schema=schema, raw=raw: validate(parse(raw, schema), schema))
+
+
+def test_what_was_found_before_it_became_too_much_is_told() -> None:
+    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
+    schema = {"properties": {"n": {"type": "integer"}, "x": {"$ref": "#/$defs/a0"}}, "$defs": {**twice, "a40": {}}}
+    assert "'n': expected integer" in _quickly(lambda: validate({"n": "1", "x": 1}, schema))
+
+
+def test_types_are_known_of_alternatives_that_refer_back_to_their_rule() -> None:
+    knot = {"properties": {"x": {"anyOf": [{"$ref": "#/properties/x"}, {"type": "array"}, {"type": ["object"]}]}}}
+    assert types_of({"$ref": "#/properties/x"}, knot) == {"array", "object"}
+    assert parse('{"x": "[1]"}', knot) == {"x": [1]}
 
 
 def test_one_repeated_name_among_forty_thousand_is_found_quickly() -> None:

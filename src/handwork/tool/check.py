@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -12,6 +13,7 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema, from_json, 
 
 from handwork.errors import ArgumentsError
 from handwork.schema import JSON
+from handwork.tool.effort import TooMuch, bounded, counted
 from handwork.tool.rules import fits, properties_of, types_of
 from handwork.tool.wording import given, short, shown, spot
 
@@ -37,19 +39,17 @@ def validate(arguments: Mapping[str, JSON], schema: Mapping[str, JSON]) -> None:
     """Raise ArgumentsError("schema") unless the arguments fit the schema (JSON Schema, Draft 2020-12 unless it says another).
 
     The text names at most three problems. Nothing is ever fetched: what a reference to elsewhere would demand, a pattern
-    that has no linear-time form, and a schema that is itself broken are left to the tool to judge.
+    that has no linear-time form, a schema that is itself broken, and what would take too long are left to the tool to judge.
     """
     if fits(arguments, schema, schema):
         return
     validator = _validator(to_json(schema, fallback=str))
     if validator is None:
         return
-    try:
-        texts = dict.fromkeys(
-            _explained(error, schema) for error in islice(validator.iter_errors(arguments), _LOOKED_AT)
-        )
-    except RecursionError:  # the schema refers to itself without end
-        return
+    texts = dict[str, None]()
+    with suppress(RecursionError, TooMuch), bounded():  # the first: the schema refers to itself without end
+        for error in islice(validator.iter_errors(arguments), _LOOKED_AT):
+            texts[_explained(error, schema)] = None
     if texts:
         more = len(texts) - _SHOWN
         raise ArgumentsError("schema", "; ".join([*texts][:_SHOWN]) + (f"; and {more} more" if more > 0 else ""))
@@ -138,7 +138,8 @@ def _validator(schema: bytes) -> Any:
     # unevaluatedProperties would run foreign patterns too: the tool judges it
     ours |= {"unevaluatedProperties": _pass}
     extend: Any = validators.extend
-    return extend(dialect, ours)(parsed, registry=Registry())
+    judges = {keyword: counted(judge) for keyword, judge in {**dialect.VALIDATORS, **ours}.items()}
+    return extend(dialect, judges)(parsed, registry=Registry())
 
 
 def _only_local(original: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
