@@ -17,7 +17,7 @@ As a tool (each can be called, whether it is listed or not; arguments in bracket
     change [how: rename, describe, reorder, add, remove, quietly] · inject · errors (3 MB on standard error) · flood (notifications) ·
     child (its pid) · environment · roots · ask [message] (elicitation) · strange (asks us something unknown) · log [level, text] ·
     meet [n] (answers when n calls of it are there) · heard (the methods that it was sent, with what was cancelled) · picture ·
-    invalid (a notification that breaks the protocol)
+    invalid (a notification that breaks the protocol) · page [times, data] (error -32042 with two pages, so often)
 """
 
 from __future__ import annotations
@@ -314,6 +314,15 @@ class Stub:
         params = {"message": call.given.get("message", "What?"), "requestedSchema": schema}
         self.text(call.id, json.dumps(self.ask("elicitation/create", params)))
 
+    def page(self, call: Call) -> None:
+        """Answers only when it was asked before, and wants pages opened until then."""
+        self.met += 1
+        if self.met > call.given.get("times", 1):
+            return self.text(call.id, "now it goes")
+        page = {"mode": "url", "elicitationId": "1", "message": "Log in.", "url": "https://login.example/x"}
+        data = call.given.get("data", {"elicitations": [page, {**page, "url": "https://pay.example/y"}]})
+        return self.send(id=call.id, error={"code": -32042, "message": "A page first", "data": data})
+
     def meet(self, call: Call) -> None:
         with self.news:
             self.met += 1
@@ -362,6 +371,7 @@ TOOLS: dict[str, Callable[[Stub, Call], object]] = {
     "strange": lambda stub, call: stub.text(call.id, json.dumps(stub.ask("strange/thing", {"x": 1}))),
     "log": Stub.log,
     "meet": Stub.meet,
+    "page": Stub.page,
     "heard": lambda stub, call: stub.text(call.id, json.dumps([*stub.told, sorted(map(str, stub.cancelled))])),
     "invalid": lambda stub, call: (
         stub.send(method="notifications/message", params={"level": 42}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from handwork.config import MCPServerSettings
@@ -77,8 +78,8 @@ class Connection(Supervised):
         """Call a tool; `progress` is told what it says meanwhile."""
         live = await self._reached()
         async with self._telling(progress) as telling:
-            sent = live.client.call_tool(tool, dict(arguments), progress_callback=telling.heard)
-            return answer_of(await self._asked(live, f"the call of {tool}", sent, telling))
+            send = partial(live.client.call_tool, tool, dict(arguments), progress_callback=telling.heard)
+            return answer_of(await self._asked(live, f"the call of {tool}", live.answer(send), telling))
 
     async def resources(self) -> tuple[ResourceOffer, ...]:
         """Its resources and their templates."""
@@ -88,12 +89,13 @@ class Connection(Supervised):
     async def read(self, uri: str) -> tuple[Embedded, ...]:
         """The content of a resource."""
         live = await self._reached()
-        return contents_of(await self._asked(live, f"the resource {shown(uri)}", live.client.read_resource(uri)))
+        sent = live.answer(partial(live.client.read_resource, uri))
+        return contents_of(await self._asked(live, f"the resource {shown(uri)}", sent))
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> tuple[PromptMessage, ...]:
         """A prompt with its arguments put in."""
         live = await self._reached()
-        sent = live.client.get_prompt(name, dict(arguments))
+        sent = live.answer(partial(live.client.get_prompt, name, dict(arguments)))
         return messages_of(await self._asked(live, f"the prompt {shown(name)}", sent))
 
     # ---- one request

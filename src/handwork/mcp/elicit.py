@@ -28,21 +28,30 @@ async def elicit(server: str, params: Any, ask: AskHuman) -> Answered:
     """
     try:
         if getattr(params, "mode", "form") == "url":
-            return await _page(server, params, ask)
+            return await _page(
+                server, params.url, params.message, ask, "open the page in your browser and answer yes"
+            ), None
         return await _form(server, params, ask)
     except Waiting:
         return "cancel", None
 
 
-async def _page(server: str, params: Any, ask: AskHuman) -> Answered:
-    page = page_of(params.url)
-    if page is None:
-        return "decline", None
-    question = (
-        f"The MCP server {one_line(server)} wants you to open a page:\n{_quoted(params.message)}\n\n{page.described()}\n"
-        "Handwork does not open it. If you know this host, open the page in your browser and answer yes. "
+async def page_first(server: str, address: str, message: Any, ask: AskHuman) -> Action:
+    """What a person did about a page that a server waits for before it does anything. Raises Waiting."""
+    return await _page(
+        server, address, message, ask, "open the page in your browser, and answer yes when you are done there"
     )
-    return await _agreed(question + _WAYS, ask), None
+
+
+async def _page(server: str, address: str, message: Any, ask: AskHuman, how: str) -> Action:
+    page = page_of(address)
+    if page is None:
+        return "decline"
+    question = (
+        f"The MCP server {one_line(server)} wants you to open a page:\n{_quoted(message)}\n\n{page.described()}\n"
+        f"Handwork does not open it. If you know this host, {how}. "
+    )
+    return await _agreed(question + _WAYS, ask)
 
 
 async def _form(server: str, params: Any, ask: AskHuman) -> Answered:

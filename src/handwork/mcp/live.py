@@ -8,16 +8,19 @@ from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from handwork.errors import MCPUnavailable
 from handwork.mcp.elicit import elicit
 from handwork.mcp.failing import shown
 from handwork.mcp.mending import mended
 from handwork.mcp.offer import Offer
+from handwork.mcp.pages_first import after_pages, opened
 from handwork.mcp.reading import read_offer
 from handwork.mcp.surroundings import Surroundings
 from handwork.mcp.transport import Way
+
+R = TypeVar("R")
 
 _LISTEN_AGAIN = 5
 """So often a stream of changes that breaks off is opened anew."""
@@ -101,6 +104,10 @@ class Live:
 
     # ---- what is asked of it
 
+    async def answer(self, send: Callable[[], Awaitable[R]]) -> R:
+        """The answer to a request; pages that the server first wants opened are put to the person."""
+        return await after_pages(self._name, send, self._opened)
+
     async def offer(self) -> Offer:
         """All that it offers now."""
         return await read_offer(self.client, self.tell)
@@ -126,6 +133,10 @@ class Live:
         with self._surroundings.clock.stopped():
             action, content = await elicit(self._name, params, ask)
         return ElicitResult.model_validate({"action": action, "content": content})
+
+    async def _opened(self, address: str, message: Any) -> str:
+        with self._surroundings.clock.stopped():
+            return await opened(self._name, address, message, self._surroundings.ask)
 
     async def _logged(self, params: Any) -> None:
         text = params.data if isinstance(params.data, str) else str(params.data)
