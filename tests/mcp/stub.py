@@ -4,7 +4,8 @@ Started as `python stub.py [OPTIONS]`; more options may stand in the environment
 same). Without options it is well-behaved, speaks the protocol of 2025 and offers the tools echo and add.
 
 What it is:    --name NAME · --instructions TEXT · --tools A,B (of those below) · --many N (tools) · --describe TOOL=TEXT ·
-               --annotate TOOL=JSON · --no-tools · --resources · --prompts · --modern (the protocol of 2026, with listen)
+               --annotate TOOL=JSON · --as-task TOOL=required|optional|forbidden · --no-tools · --resources · --prompts ·
+               --modern (the protocol of 2026, with listen)
 At its start:  --die CODE · --die-on-discover · --mute · --mute-on-discover · --refuse · --version V · --start-slowly SECONDS ·
                --banner N (lines before its first message) · --child (a child in a session of its own) · --say TEXT (on standard error)
 All the time:  --noise (a line that is no message before each one) · --crlf · --bom · --ignore-end (neither SIGTERM nor the end of its
@@ -70,7 +71,7 @@ def options() -> argparse.Namespace:
         parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--die", type=int, default=None)
     parser.add_argument("--start-slowly", type=float, default=0.0)
-    for name in ("describe", "annotate"):
+    for name in ("describe", "annotate", "as-task"):
         parser.add_argument(f"--{name}", action="append", default=[])
     return parser.parse_args([*sys.argv[1:], *shlex.split(os.environ.get("STUB", ""))])
 
@@ -94,11 +95,14 @@ class Stub:
         self.met, self.next_id = 0, 1000
         names = [] if asked.no_tools else [name for name in asked.tools.split(",") if name]
         self.tools = [self.tool(name) for name in [*names, *(f"tool_{n}" for n in range(asked.many))]]
-        for kind, key in (("describe", "description"), ("annotate", "annotations")):
+        read: dict[str, Callable[[str], Any]] = {
+            "description": str, "annotations": json.loads, "execution": lambda support: {"taskSupport": support},
+        }  # fmt: skip
+        for kind, key in (("describe", "description"), ("annotate", "annotations"), ("as_task", "execution")):
             for name, _, value in (each.partition("=") for each in getattr(asked, kind)):
                 for tool in self.tools:
                     if tool["name"] == name:
-                        tool[key] = json.loads(value) if key == "annotations" else value
+                        tool[key] = read[key](value)
 
     def tool(self, name: str) -> dict[str, Any]:
         return {"name": name, "description": f"The tool {name}.", "inputSchema": SCHEMAS.get(name, ANY)}

@@ -76,6 +76,16 @@ async def test_an_error_of_the_tool_is_an_answer_and_one_of_the_server_is_raised
     assert words(await connection.call("echo", {"text": "on"})) == "on"
 
 
+@ERAS
+async def test_a_tool_that_wants_to_be_a_task_is_left_out_where_that_is_the_clients_business(
+    place: Place, era: tuple[str, ...]
+) -> None:
+    connection = place.connect("--as-task", "add=required", "--as-task", "echo=optional", *era)
+    assert [tool.name for tool in (await connection.ready()).tools] == (["add", "echo"] if era else ["echo"])
+    assert words(await connection.call("echo", {"text": "plain"})) == "plain"
+    assert len(place.notices) == (0 if era else 1)
+
+
 async def test_two_calls_are_under_way_at_once(place: Place) -> None:
     connection = place.connect()
     answers = await asyncio.gather(connection.call("meet", {"n": 2}), connection.call("meet", {"n": 2}))

@@ -66,6 +66,24 @@ async def test_lists_that_a_server_does_not_offer_are_not_asked_for() -> None:
     assert "prompts/list" not in server.asked
 
 
+@pytest.mark.parametrize(
+    "execution", [{"taskSupport": "optional"}, {"taskSupport": "forbidden"}, {"taskSupport": 5}, {}, 5]
+)
+async def test_a_tool_that_may_be_called_without_a_task_is_one_like_any_other(execution: Any) -> None:
+    plain, _ = await read_tools(tool("a"))
+    offer, told = await read_tools(tool("a", execution=execution))
+    assert told == []
+    assert offer == plain
+
+
+async def test_tools_that_can_only_be_called_as_tasks_are_left_out_with_one_sentence() -> None:
+    only = {"taskSupport": "required"}
+    offer, told = await read_tools(tool("a", execution=only), tool("b"), tool("c", execution=only, outputSchema=OBJECT))
+    assert [each.name for each in offer.tools] == ["b"]
+    why = "it can only be called as a task, in a way that Handwork does not know"
+    assert told == [f"2 entries left out: a: {why}; c: {why}."]
+
+
 async def test_any_other_error_is_raised() -> None:
     async with ListsServer({"tools/list": -32603}).client() as client:
         with pytest.raises(MCPError):

@@ -15,6 +15,8 @@ LEFT_OUT = "handwork/left-out"
 RETURNS = "handwork/returns"
 """In `_meta` of a tool: the schema of its structured results. The library is not shown it: it would throw away the result of a call that is
 done, for not fitting, and run a server's patterns on it, which may take for ever."""
+TASK_ONLY = "handwork/task-only"
+"""In `_meta` of a tool: it says that it can be called only as a task."""
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _MOST_PARTS = 10_000
 _PARTS: Mapping[str, tuple[str, ...]] = {
@@ -163,8 +165,13 @@ def _without_oddities(tool: dict[str, JSON]) -> dict[str, JSON]:
         if key in ("name", "inputSchema") or (key in ("title", "description") and isinstance(value, str))
     }
     made["inputSchema"] = {**made["inputSchema"], "type": "object"}  # arguments always are
+    meta: dict[str, JSON] = {}
     if isinstance(returns := tool.get("outputSchema"), dict):
-        made["_meta"] = {RETURNS: returns}
+        meta[RETURNS] = returns
+    if isinstance(execution := tool.get("execution"), dict) and execution.get("taskSupport") == "required":
+        meta[TASK_ONLY] = True
+    if meta:
+        made["_meta"] = meta
     if isinstance(hints := tool.get("annotations"), dict):
         said = {key: hints[key] for key in _HINTS if isinstance(hints.get(key), bool)}
         made["annotations"] = said | ({"title": hints["title"]} if isinstance(hints.get("title"), str) else {})

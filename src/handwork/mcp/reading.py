@@ -15,7 +15,7 @@ from handwork.mcp.cleaning import (
     is_plain_name,
     one_line,
 )
-from handwork.mcp.mending import LEFT_OUT, RETURNS
+from handwork.mcp.mending import LEFT_OUT, RETURNS, TASK_ONLY
 from handwork.mcp.offer import Offer, PromptArgument, PromptOffer, ResourceOffer, ToolOffer
 from handwork.mcp.schema_flaw import flaw
 from handwork.schema import JSON
@@ -41,9 +41,12 @@ async def read_offer(client: Any, tell: Tell | None = None) -> Offer:
         client: asked for all lists anew.
         tell: told in one sentence, if anything was left out.
     """
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
     left = _LeftOut()
     info, capabilities = client.server_info, client.server_capabilities
-    tools = await _tools(await _pages(client.list_tools, "tools", left), left)
+    tasks = client.protocol_version not in MODERN_PROTOCOL_VERSIONS  # from 2026 on it is the server that sees to that
+    tools = await _tools(await _pages(client.list_tools, "tools", left), left, tasks=tasks)
     listed = await _pages(client.list_prompts, "prompts", left) if capabilities.prompts is not None else []
     prompts = _prompts(listed, left)
     if tell and left:
@@ -124,7 +127,7 @@ async def _page(ask: Callable[..., Awaitable[Any]], cursor: str | None) -> Any:
         return None
 
 
-async def _tools(listed: list[Any], left: _LeftOut) -> tuple[ToolOffer, ...]:
+async def _tools(listed: list[Any], left: _LeftOut, *, tasks: bool) -> tuple[ToolOffer, ...]:
     made: dict[str, ToolOffer] = {}
     for number, each in enumerate(listed):
         if number % _AT_ONCE == 0:
@@ -135,6 +138,8 @@ async def _tools(listed: list[Any], left: _LeftOut) -> tuple[ToolOffer, ...]:
                 raise Unfit("its name is too long, or cannot be seen")
             if name in made:
                 raise Unfit("there are two of that name; the first is used")
+            if tasks and (each.meta or {}).get(TASK_ONLY):
+                raise Unfit("it can only be called as a task, in a way that Handwork does not know")
             made[name] = _tool(name, each)
         except Unfit as error:
             left.sentences.append(f"{one_line(each.name, 60) or 'one without a name'}: {error}")
