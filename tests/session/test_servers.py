@@ -132,6 +132,31 @@ async def test_a_changed_tool_is_not_called_by_the_very_call_that_starts_its_ser
     assert "reached" not in text
 
 
+async def test_a_tool_that_changes_between_the_request_and_its_call_is_not_called_as_it_was_approved(
+    workspace: Path,
+) -> None:
+    server = stub(workspace, "--tools", "echo,change,heard")
+    calls = [call("mcp_stub_change"), call("mcp_stub_echo", text="reached")]
+    script = [calls, call("mcp_stub_heard"), "done"]
+    agent, _ = await worked(configured(stub=server), script, door=Door("deny"))
+    changed, echo, heard = observations(agent)
+    assert "changed" in changed
+    assert "does not describe echo any more as it was approved, so it was not called" in echo
+    assert heard.count("tools/call") == 2
+    assert tools_of(requests(agent)[1]) == ["mcp_stub_change", "mcp_stub_heard"]
+
+
+async def test_a_tool_that_stays_as_it_was_is_called_though_its_server_says_that_something_changed(
+    workspace: Path,
+) -> None:
+    server = stub(workspace, "--tools", "echo,change,heard")
+    calls = [call("mcp_stub_change", how="reorder"), *(call("mcp_stub_echo", text=f"reached {n}") for n in range(3))]
+    agent, _ = await worked(configured(stub=server), [calls, call("mcp_stub_heard"), "done"])
+    *_, heard = observations(agent)
+    assert [f"reached {n}" in text for n, text in enumerate(observations(agent)[1:4])] == [True] * 3
+    assert heard.count("tools/list") == 2
+
+
 async def test_a_person_sees_the_difference_once_and_allows_it_for_the_session(workspace: Path) -> None:
     await known(workspace)
     door = Door("allow")

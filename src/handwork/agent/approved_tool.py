@@ -21,7 +21,8 @@ _CHANGED = (
 
 
 class ApprovedTool(MCPClientTool):
-    """Known from a record, its server starts with the first call: what it describes then is compared before it is called."""
+    """Known from a record, its server starts with the first call, and may say at any time that its tools changed: what it describes
+    now is compared before it is called."""
 
     def __init__(self, offer: ToolOffer, connection: Connection, definitions: Definitions, *, name: str) -> None:
         super().__init__(offer, connection, name=name)
@@ -32,7 +33,7 @@ class ApprovedTool(MCPClientTool):
 
     async def invoke(self, arguments: Mapping[str, JSON], context: ToolContext | None) -> ToolResult:
         try:
-            await self.connection.ready()
+            await self.connection.current()
         except MCPServerError as error:
             return failure(error, under_way=False)
         if not self._definitions.holds(self.connection, self.offer):

@@ -56,6 +56,7 @@ class Connection(Supervised):
     ) -> None:
         super().__init__(name, settings, surroundings, sleep=sleep)
         self._under_way: list[_Telling] = []
+        self._reading = asyncio.Lock()
 
     async def ready(self) -> Offer:
         """Wait until it is connected and its lists are read."""
@@ -65,6 +66,16 @@ class Connection(Supervised):
 
     async def refresh(self) -> Offer:
         """Ask for its lists anew."""
+        async with self._reading:
+            return await self._read_again()
+
+    async def current(self) -> Offer:
+        """What it offers now: its lists are asked for anew if it said that they changed, once for all who ask meanwhile."""
+        await self._reached()
+        async with self._reading:
+            return await self._read_again() if self.stale or self.offer is None else self.offer
+
+    async def _read_again(self) -> Offer:
         live = await self._reached()
         self.stale = False  # before they are read: what changes meanwhile makes it stale again
         try:
