@@ -137,6 +137,7 @@ async def test_resources_are_lines_with_their_addresses() -> None:
     [
         (["3"], {"result": 3}),
         (["three"], {"result": "three"}),
+        (["a\nlong\nfile"], {"content": "a\nlong\nfile"}),
         (['{"a": 1, "b": [2]}'], {"b": [2], "a": 1}),
         (["so be it", '{"a": 1}'], {"a": 1}),
         (["a", "b"], {"result": ["a", "b"]}),
@@ -151,7 +152,9 @@ async def test_structured_content_that_the_text_says_is_not_said_twice(texts: li
     assert result.details == {"structured": structured}
 
 
-@pytest.mark.parametrize("structured", [{"a": 1}, {"result": ["a", "c"]}, [], 0, False, {"é": "ö"}])
+@pytest.mark.parametrize(
+    "structured", [{"a": 1}, {"result": ["a", "c"]}, [], 0, False, {"é": "ö"}, {"x": "a", "y": "b"}]
+)
 async def test_other_structured_content_stands_in_the_text_as_json(structured: Any) -> None:
     result = await of(Text("a"), Text("b"), structured=structured)
     assert result.output == f"a, b\n{json.dumps(structured, ensure_ascii=False)}"

@@ -286,3 +286,25 @@ async def test_pictures_of_a_request_come_from_files_bytes_and_images_without_st
 
 def test_heic_is_told_apart_from_a_video() -> None:
     assert "HEIC" in described(b"\0\0\0\x18ftypmif1")
+
+
+def with_chunk(name: bytes, content: bytes, *, checksum: int | None = None) -> bytes:
+    """A PNG with one more chunk behind its header."""
+    data = drawn()
+    checksum = zlib.crc32(name + content) if checksum is None else checksum
+    return data[:33] + struct.pack(">I", len(content)) + name + content + struct.pack(">I", checksum) + data[33:]
+
+
+@pytest.mark.parametrize("name", [b"iCCP", b"tEXt", b"eXIf", b"xYZz"])
+def test_an_extra_part_with_a_wrong_checksum_is_left_out_as_viewers_do(name: bytes) -> None:
+    assert picture(with_chunk(name, b"so\0\0x", checksum=1)) == picture(drawn())
+
+
+def test_a_part_that_the_picture_needs_is_refused_with_a_wrong_checksum() -> None:
+    with pytest.raises(PictureError, match="broken or incomplete PNG"):
+        picture(with_chunk(b"PLTE", b"\0" * 3, checksum=1))
+
+
+def test_an_extra_part_that_is_sound_stays() -> None:
+    data = with_chunk(b"tEXt", b"Title\0A gradient")
+    assert base64.b64decode(picture(data).data) == data

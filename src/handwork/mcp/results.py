@@ -189,11 +189,20 @@ async def _kept(pile: _Pile, data: str, media_type: str, name: str, keep: Keep |
 
 def _is_said(structured: JSON, texts: Sequence[str]) -> bool:
     """Whether the texts say it already: all of it, or the one value in it, as a whole or one item a text."""
-    inner = structured["result"] if isinstance(structured, dict) and [*structured] == ["result"] else structured
+    inner = _wrapped(structured)
     if any(_says(text, structured) or _says(text, inner) for text in texts):
         return True
     items = inner if isinstance(inner, list) else [inner]
     return len(items) == len(texts) and all(map(_says, texts, items))
+
+
+def _wrapped(structured: JSON) -> JSON:
+    """The one value of an object that has one by the name `result`, or a text by any name: such a name says nothing more."""
+    if isinstance(structured, dict) and len(structured) == 1:
+        ((name, value),) = structured.items()
+        if name == "result" or isinstance(value, str):
+            return value
+    return structured
 
 
 def _says(text: str, value: JSON) -> bool:

@@ -20,6 +20,7 @@ from handwork.errors import PictureError
 from handwork.schema import Image
 from handwork.tool.picture_encoding import encoded, opened, upright
 from handwork.tool.picture_kinds import SENT_AS_THEY_ARE, described, is_complete, kind_of
+from handwork.tool.png_chunks import without_broken_extras
 from handwork.tool.threads import run_in_thread
 
 LONGEST = 2000
@@ -60,6 +61,8 @@ def picture(data: bytes) -> Image:
     kind = kind_of(data)
     if not kind:
         raise PictureError(f"it is {described(data)}" if data else "it is empty")
+    if kind == "PNG":
+        data = without_broken_extras(data)
     try:
         return _checked(kind, data)
     except _SENSELESS as error:

@@ -13,6 +13,7 @@ import pytest_asyncio
 from handwork.errors import MCPRefused
 from handwork.mcp.connection import Connection
 from handwork.mcp.content import Embedded, Link, Text
+from handwork.tool.pictures import picture_of_base64
 from tests.mcp.real.place import Place, pictures_of, place_in, text_of
 from tests.support.node import MODULES, listening, node, script
 
@@ -77,7 +78,7 @@ async def test_a_tool_that_it_does_not_have_is_an_error(everything: Connection) 
 async def test_a_picture_is_one_that_can_be_decoded(everything: Connection) -> None:
     (picture,) = pictures_of(await everything.call("get-tiny-image", {}))
     assert picture.media_type == "image/png"
-    assert base64.b64decode(picture.data).startswith(b"\x89PNG")
+    assert picture_of_base64(picture.data).media_type == "image/png"  # the checksum of its colour profile is wrong
 
 
 async def test_structured_content_and_its_schema_are_kept(everything: Connection) -> None:
@@ -231,10 +232,12 @@ async def test_what_it_logs_does_not_disturb_a_call(everything: Connection) -> N
     assert text_of(await everything.call("toggle-simulated-logging", {})).startswith("Stopped simulated")
 
 
-async def test_without_a_person_questions_are_not_offered(place: Place, server: dict[str, object]) -> None:
+async def test_without_a_person_it_offers_the_same_and_its_questions_are_cancelled(
+    place: Place, server: dict[str, object], everything: Connection
+) -> None:
     connection = place.connect("alone", alone=True, **server)
-    offer = await connection.ready()
-    assert "trigger-elicitation-request" not in {tool.name for tool in offer.tools}
+    assert (await connection.ready()).tools == (await everything.ready()).tools
+    assert "cancelled" in text_of(await connection.call("trigger-elicitation-request", {}))
     await connection.close()
 
 
