@@ -16,11 +16,14 @@ from handwork.server.guard import PATH, Guard, is_loopback, names_of
 from handwork.server.house import House
 from handwork.server.presence import Presence
 from handwork.server.protocol import build_server
+from handwork.server.punctual import punctual
 from handwork.server.token import token_of
 
 _LARGEST = 16 * 1024 * 1024
 """Bytes of one request."""
 _CONNECTIONS = 256
+_AT_ONCE = 64
+"""Connections that may come in one turn of the loop, before any of them can be turned away."""
 _GRACE = 1
 """Seconds that open streams have at the end."""
 _IN_THE_CLEAR = (
@@ -108,7 +111,7 @@ def _server(app: Callable[..., Any]) -> Any:
     return Quiet(
         uvicorn.Config(
             app,
-            http="h11",
+            http=punctual(_CONNECTIONS),
             ws="none",
             lifespan="off",
             loop="none",
@@ -118,6 +121,7 @@ def _server(app: Callable[..., Any]) -> Any:
             proxy_headers=False,
             server_header=False,
             limit_concurrency=_CONNECTIONS,
+            backlog=_AT_ONCE,
             timeout_graceful_shutdown=_GRACE,
         )
     )
