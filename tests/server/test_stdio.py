@@ -166,6 +166,14 @@ async def test_a_client_that_reads_nothing_cannot_hold_up_the_end(workspace: Pat
         assert await asyncio.wait_for(client.process.wait(), 15) == 0
 
 
+async def test_a_client_that_does_not_read_standard_error_is_served_and_holds_up_nothing(workspace: Path) -> None:
+    async with raw(workspace) as client:
+        client.write(b"garbage\n" * 8_000, HELLO)  # each line is told there
+        assert "result" in await client.answer(1)
+        client.process.send_signal(signal.SIGTERM)
+        await until(lambda: client.process.returncode == 0)
+
+
 CLIENT = """
 import json, subprocess, sys, time
 leak, *command = sys.argv[1:]

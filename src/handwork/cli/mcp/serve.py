@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from handwork.cli.clean import clean_for_terminal
+from handwork.cli.mcp.standard_error import nobody_need_read
 from handwork.cli.options import RunOptions
 from handwork.cli.trust.glance import carries_something
 from handwork.cli.workspace import make_folder
@@ -58,9 +59,10 @@ def serve(
     address = None
     if transport == "http":
         address = Address(host or HOST, port or 0, token_file or settings.home.config / _TOKEN)
-    for text in settings.notices:
-        _say(text)
-    asyncio.run(_serve(house, address, settings))
+    with nobody_need_read():
+        for text in settings.notices:
+            _say(text)
+        asyncio.run(_serve(house, address, settings))
     return 0
 
 
@@ -75,4 +77,4 @@ async def _serve(house: House, address: Address | None, settings: Settings) -> N
 
 def _say(text: str) -> None:
     """A line for whoever looks after the server; standard output is the client's."""
-    print(f"handwork: {clean_for_terminal(text)}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"handwork: {clean_for_terminal(text)}\n")
