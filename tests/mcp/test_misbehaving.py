@@ -6,8 +6,10 @@ import asyncio
 import resource
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -16,6 +18,7 @@ from handwork.config import MCPServerSettings
 from handwork.errors import MCPRefused, MCPUnavailable
 from handwork.mcp.connection import Connection
 from handwork.mcp.content import Answer, Text
+from handwork.sandbox.base import Process
 
 from .place import Place, opened
 
@@ -100,6 +103,54 @@ async def test_one_that_is_silent_at_the_newer_protocols_question_is_connected_a
         await connection.ready()
     await until(connection, "ready")
     assert await works(connection)
+
+
+@pytest.mark.parametrize("backend", ["bwrap", "host"])
+@pytest.mark.parametrize("before", ["", "exec 0<&-; "])
+async def test_one_that_takes_no_input_any_more_because_it_ended_is_told_as_it_ended(
+    tmp_path: Path, backend: str, before: str
+) -> None:
+    async with opened(tmp_path, backend) as place:
+        connection = place.connect_to(MCPServerSettings(command="sh", args=("-c", f"{before}exit 3")))
+        with pytest.raises(MCPUnavailable, match="The MCP server stub ended with exit code 3"):
+            await connection.ready()
+
+
+async def test_an_end_that_is_reported_late_is_told_as_it_was(place: Place) -> None:
+    async def spawn(argv: Sequence[str], **where: Any) -> Any:
+        return Late(await place.surroundings().spawn(argv, **where))
+
+    settings = MCPServerSettings(command="sh", args=("-c", "exec 0<&- >&-; exit 3"))
+    connection = Connection("late", settings, replace(place.surroundings(), spawn=spawn), sleep=place.sleep)
+    with pytest.raises(MCPUnavailable, match="The MCP server late ended with exit code 3"):
+        await connection.ready()
+    await connection.close()
+
+
+class Late:
+    """A program whose end is reported only when somebody wants to end it."""
+
+    def __init__(self, program: Process) -> None:
+        self._program, self._asked = program, asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._program, name)
+
+    @property
+    def returncode(self) -> int | None:
+        return self._program.returncode if self._asked.is_set() else None
+
+    async def read(self, limit: int) -> bytes:
+        await self._asked.wait()
+        return b""
+
+    async def wait(self) -> int:
+        await self._asked.wait()
+        return await self._program.wait()
+
+    async def kill(self) -> None:
+        await self._program.wait()
+        self._asked.set()
 
 
 async def test_one_that_refuses_says_so(place: Place) -> None:

@@ -20,7 +20,8 @@ from handwork.sandbox.base import Process
 _CHUNK = 1 << 16
 _MOST_WAITING = LONGEST
 """Bytes that may wait for a server that does not read."""
-_FLUSH, _GRACE, _REPORT = 0.5, 2.0, 1.0
+_FLUSH, _GRACE, _REPORT = 0.5, 2.0, 2.0
+"""Seconds: for what waits to be written, for a program to end by itself, and for the report of how it ended."""
 _ENOUGH = 5
 """From so many lines on that are no messages, a person is told."""
 
@@ -108,9 +109,14 @@ class Stdio:
             )
 
     async def _broke(self, why: str) -> None:
+        """It takes nothing more: mostly because it has ended, which then is what to say."""
+        process = self._process
+        assert process is not None
         with contextlib.suppress(SandboxError):
             if not await self._has_ended():
                 await self._end_because(why)
+            if self._why == why and process.returncode is not None and process.returncode >= 0:
+                self._why = ""  # it had ended by itself, and the report was late
 
     async def _end_because(self, why: str) -> None:
         self._why = self._why or why
