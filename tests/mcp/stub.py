@@ -16,7 +16,7 @@ As a tool (each can be called, whether it is listed or not; arguments in bracket
     garbage · large [bytes] · deep · digits · surrogate · latin · batch · nul · twice (answers twice) · unknown (answers to nobody) ·
     after (answers behind the next call's answer) · slow [seconds, ticks] (progress) · ticks (until it is cancelled) ·
     change [how: rename, describe, reorder, add, remove, quietly] · inject · errors (3 MB on standard error) · flood (notifications) ·
-    child (its pid) · environment · roots · ask [message] (elicitation) · strange (asks us something unknown) · log [level, text] ·
+    child (its pid) · environment · roots · ask [message, times, together] (elicitation) · strange (asks us something unknown) · log [level, text] ·
     meet [n] (answers when n calls of it are there) · heard (the methods that it was sent, with what was cancelled) · picture ·
     invalid (a notification that breaks the protocol) · page [times, data] (error -32042 with two pages, so often)
 """
@@ -33,6 +33,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -316,7 +317,11 @@ class Stub:
     def elicit(self, call: Call) -> None:
         schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
         params = {"message": call.given.get("message", "What?"), "requestedSchema": schema}
-        self.text(call.id, json.dumps(self.ask("elicitation/create", params)))
+        if "times" not in call.given:
+            return self.text(call.id, json.dumps(self.ask("elicitation/create", params)))
+        with ThreadPoolExecutor(call.given.get("together", 1)) as askers:
+            answers = askers.map(lambda _: self.ask("elicitation/create", params), range(call.given["times"]))
+            return self.text(call.id, json.dumps([answer["action"] for answer in answers]))
 
     def page(self, call: Call) -> None:
         """Answers only when it was asked before, and wants pages opened until then."""

@@ -206,6 +206,39 @@ async def test_what_a_server_asks_is_put_to_the_person_and_takes_none_of_the_cal
     assert "How many?" in asked[0]
 
 
+async def test_a_server_that_asks_without_end_is_cancelled_unasked_once_the_person_cancelled(place: Place) -> None:
+    asked: list[str] = []
+
+    async def ask(question: str) -> str:
+        asked.append(question)
+        return "cancel" if len(asked) % 3 == 0 else "again"
+
+    connection = place.connect(ask=ask)
+    said = json.loads(words(await connection.call("ask", {"times": 50})))
+    assert (said, len(asked)) == (["accept"] * 2 + ["cancel"] * 48, 3)
+    said = json.loads(words(await connection.call("ask", {"times": 3})))
+    assert (said, len(asked)) == (["accept"] * 2 + ["cancel"], 6)
+
+
+async def test_a_server_that_asks_much_at_once_is_heard_one_question_after_the_other_and_not_all(place: Place) -> None:
+    under_way: list[str] = []
+    most = 0
+
+    async def ask(question: str) -> str:
+        nonlocal most
+        under_way.append(question)
+        most = max(most, len(under_way))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        under_way.pop()
+        return "again"
+
+    connection = place.connect(ask=ask)
+    said = json.loads(words(await connection.call("ask", {"times": 200, "together": 200})))
+    assert most == 1
+    assert {"accept", "cancel"} == set(said)
+
+
 async def test_a_server_that_asks_out_of_the_blue_disturbs_nobody(place: Place) -> None:
     asked = []
 

@@ -114,6 +114,8 @@ class Connection(Supervised):
     async def _asked(self, live: Live, what: str, answer: Awaitable[R], telling: _Telling | None = None) -> R:
         """The answer to a request, within its time; every failure as an error of ours."""
         clock, seconds = self._surroundings.clock, self.settings.timeout
+        if not self._requests:
+            live.patience.begins()
         self._requests += 1
         try:
             async with clock.limit(_LONGEST_CALL), clock.limit(seconds) as limit:

@@ -15,7 +15,8 @@ from handwork.mcp.elicit import elicit
 from handwork.mcp.failing import shown
 from handwork.mcp.mending import mended
 from handwork.mcp.offer import Offer
-from handwork.mcp.pages_first import after_pages, opened
+from handwork.mcp.pages_first import CANCELLED, after_pages, opened
+from handwork.mcp.patience import Impatient, Patience
 from handwork.mcp.reading import read_offer
 from handwork.mcp.surroundings import Surroundings
 from handwork.mcp.transport import Way
@@ -55,6 +56,7 @@ class Live:
     ) -> None:
         self._name, self._way, self._surroundings, self._hears = name, way, surroundings, hears
         self._mode, self._sleep = mode, sleep
+        self.patience = Patience(lambda: hears.asking)
         self.over = asyncio.Event()
         self.ended = asyncio.Event()
         """The server itself has ended what comes."""
@@ -127,16 +129,25 @@ class Live:
     async def _elicited(self, context: Any, params: Any) -> Any:
         from mcp_types import ElicitResult
 
-        ask = self._surroundings.ask
-        if ask is None or not self._hears.asking:  # nobody is disturbed out of the blue
+        if (ask := self._surroundings.ask) is None:
             return ElicitResult(action="cancel")
-        with self._surroundings.clock.stopped():
-            action, content = await elicit(self._name, params, ask)
+        try:
+            async with self.patience.turn():
+                with self._surroundings.clock.stopped():
+                    action, content = await elicit(self._name, params, ask)
+                if action == "cancel":
+                    self.patience.lose()
+        except Impatient:
+            return ElicitResult(action="cancel")
         return ElicitResult.model_validate({"action": action, "content": content})
 
     async def _opened(self, address: str, message: Any) -> str:
-        with self._surroundings.clock.stopped():
-            return await opened(self._name, address, message, self._surroundings.ask)
+        try:
+            async with self.patience.turn():
+                with self._surroundings.clock.stopped():
+                    return await opened(self._name, address, message, self._surroundings.ask)
+        except Impatient:
+            return CANCELLED
 
     async def _logged(self, params: Any) -> None:
         text = params.data if isinstance(params.data, str) else str(params.data)

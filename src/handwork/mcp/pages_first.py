@@ -16,6 +16,7 @@ Put: TypeAlias = Callable[[str, Any], Awaitable[str]]
 
 PAGES_FIRST = -32042
 """URL elicitation required: an error of the protocol of November 2025."""
+CANCELLED = "that was cancelled"
 _MOST_PAGES = 5
 
 
@@ -50,7 +51,7 @@ async def opened(server: str, address: str, message: Any, ask: AskHuman | None) 
         action = await page_first(server, address, message, ask)
     except Waiting:
         return "nobody is there to open it"
-    return {"accept": "", "decline": "that was declined"}.get(action, "that was cancelled")
+    return {"accept": "", "decline": "that was declined"}.get(action, CANCELLED)
 
 
 def _pages(data: Any) -> list[tuple[str, Any]]:
