@@ -59,6 +59,22 @@ async def test_a_client_without_sessions_names_the_one_it_was_told(make_house: M
 
 
 @both_eras
+async def test_a_client_reads_the_files_of_its_answers_and_no_list_shows_them_to_others(
+    make_house: MakeHouse, tmp_path: Path, mode: str
+) -> None:
+    async with (
+        serving(make_house(), tmp_path) as (url, token),
+        over_http(url, token, mode) as one,
+        over_http(url, token, mode) as other,
+    ):
+        result = await one.call_tool("bash", {"command": "seq 10000"})
+        [link] = [block for block in result.content if block.type == "resource_link"]
+        assert "\n10000\n" in (await one.read_resource(link.uri)).contents[0].text
+        assert [each.uri for each in (await one.list_resources()).resources] == ([link.uri] if mode == LEGACY else [])
+        assert not (await other.list_resources()).resources
+
+
+@both_eras
 async def test_a_human_is_asked_over_http(make_house: MakeHouse, tmp_path: Path, mode: str) -> None:
     human = Human({"decision": "allow"}, "decline")
     house = make_house(policy={"approve": "ask"})

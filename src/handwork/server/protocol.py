@@ -84,9 +84,11 @@ def _caller(desk: Desk, context: Any, name: str, arguments: dict[str, JSON]) -> 
 
 
 async def _list_resources(desk: Desk, context: Any, params: Any) -> Any:
+    """A client without a session finds its files in its answers alone: nothing tells them from those of others."""
     import mcp_types as types
 
-    return types.ListResourcesResult(resources=[resource_of(*file) for file in _files(desk, context).items()])
+    files = {} if _has_no_session(context) else _files(desk, context)
+    return types.ListResourcesResult(resources=[resource_of(*file) for file in files.items()])
 
 
 async def _read_resource(desk: Desk, context: Any, params: Any) -> Any:
