@@ -99,6 +99,13 @@ async def test_the_configured_limits_hold_whatever_a_client_wants(make_house: Ma
     assert (result.structured_content["status"], result.structured_content["steps"]) == ("max_steps", 2)
 
 
+async def test_a_client_gets_no_more_steps_than_the_role_has_where_none_are_configured(make_house: MakeHouse) -> None:
+    script = [tool("bash", command=f"echo {n}") for n in range(30)]
+    async with StrictServer(script) as server, connected(make_house(llm=model(server))) as client:
+        result = await client.call_tool("run_task", {"task": "Go.", "agent": "swe", "max_steps": 1_000_000})
+    assert (result.structured_content["status"], result.structured_content["steps"]) == ("max_steps", 20)
+
+
 async def test_a_spent_budget_ends_the_task(make_house: MakeHouse) -> None:
     async with StrictServer([tool("bash", command="echo 1"), "never asked"]) as server:
         house = make_house(llm=model(server), limits={"max_total_tokens": 1})

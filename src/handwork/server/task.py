@@ -38,7 +38,11 @@ class RunTask(Tool):
         "properties": {
             "task": {"type": "string", "description": "What to do, in words.", "minLength": 1},
             "agent": {"type": "string", "description": "Who does it (default: manus)."},
-            "max_steps": {"type": "integer", "minimum": 1, "description": "End after so many steps."},
+            "max_steps": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "End after so many steps, or earlier, if the server allows fewer.",
+            },
             "timeout": {"type": "number", "exclusiveMinimum": 0, "description": "End after so many seconds."},
             "session": {"type": "string", "description": "The session of an earlier answer, to go on with it."},
         },
@@ -83,9 +87,9 @@ class Task:
         return _answer(result, agent.current_step)
 
     def _limits(self, agent_class: type[BaseAgent]) -> dict[str, Any]:
-        """The client may ask for less than is configured, never for more."""
+        """The client may ask for less than is configured, never for more; where nothing is, a role's own number of steps holds."""
         limits = self.settings.limits
-        steps = _least(self.max_steps, limits.max_steps)
+        steps = _least(self.max_steps, limits.max_steps or agent_class.max_steps)
         timeout = _least(self.timeout, limits.timeout)
         given = {"max_steps": steps, "timeout": timeout}
         return {name: value for name, value in given.items() if value is not None}
