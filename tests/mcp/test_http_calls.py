@@ -15,6 +15,7 @@ from aiohttp import web
 
 from handwork.errors import MCPLoginNeeded, MCPRefused, MCPUnavailable
 from handwork.mcp import http, wire
+from handwork.mcp.amount import MOST_VALUES
 from handwork.mcp.content import Text
 from tests.mcp.http_servers import Answer, Plain, connected, plain_server, says
 
@@ -94,6 +95,22 @@ async def test_a_huge_answer_is_not_held(
         with pytest.raises(MCPRefused, match="1 MB|1048576"):
             await connection.call("echo", {})
         assert sent < 1 << 25
+        del plain.answers["tools/call"]
+        assert (await connection.call("echo", {"text": "again"})).parts == (Text("again"),)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_an_answer_of_more_values_than_any_may_have_is_not_read(plain: Plain, tmp_path: Path, kind: str) -> None:
+    async def bomb(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        answer = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"x":[%s0]}}' % (message["id"], b"0," * MOST_VALUES)
+        body = answer if kind == "application/json" else b': "\n\ndata: %s\n\n' % answer
+        return web.Response(body=body, content_type=kind)
+
+    async with connected(plain.url, tmp_path) as connection:
+        await connection.ready()
+        plain.answers["tools/call"] = bomb
+        with pytest.raises(MCPRefused, match="500,000 values"):
+            await connection.call("echo", {})
         del plain.answers["tools/call"]
         assert (await connection.call("echo", {"text": "again"})).parts == (Text("again"),)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handwork.mcp.amount import MOST_VALUES
 from handwork.mcp.lines import Lines, TooLong, messages, written
 
 
@@ -105,3 +107,19 @@ def test_what_is_written_is_one_line_whatever_it_holds() -> None:
         line = written(JSONRPCRequest(jsonrpc="2.0", id=1, method="m", params={"text": text}))
         assert line.count(b"\n") == 1
         assert json.loads(line)["params"] == {"text": text}
+
+
+def test_an_answer_of_more_values_than_any_may_have_is_an_error_for_its_request_and_is_not_read() -> None:
+    bomb = b'{"jsonrpc": "2.0", "id": 7, "result": {"x": [%s0]}}' % (b"{}," * MOST_VALUES)
+    tracemalloc.start()
+    [found] = messages(bytearray(bomb))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (found.id, found.error.code) == (7, -32700)
+    assert "500,000 values" in found.error.message
+    assert most < 4 * len(bomb)
+
+
+def test_a_long_text_full_of_commas_is_one_value() -> None:
+    [found] = messages(_answer(1, {"x": 'a, \\"b\\", \\n' * MOST_VALUES}))
+    assert len(found.result["x"]) > MOST_VALUES

@@ -132,6 +132,14 @@ def too_large(address: Address, limit: int) -> MCPUnavailable:
     )
 
 
+def too_many(address: Address, most: int) -> MCPUnavailable:
+    """A message that would take far more memory than it is long."""
+    return MCPUnavailable(
+        f"A message of the MCP server {address.name} held more than {most:,} values, so it was not read",
+        hint="ask it for less",
+    )
+
+
 def parameter(headers: Mapping[str, str], name: str) -> str:
     """A parameter of WWW-Authenticate, '' if it is not there."""
     found = re.search(rf'(?i)\b{name}\s*=\s*(?:"([^"]*)"|([^\s,]+))', headers.get("www-authenticate", ""))

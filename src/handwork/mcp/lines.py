@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from handwork.mcp.amount import MOST_VALUES, has_too_many
+
 LONGEST = 64 << 20
 """Bytes that one message may have."""
 _BOM = b"\xef\xbb\xbf"
@@ -15,6 +17,8 @@ _ENDS = 400
 """So much of both ends of a message that cannot be read is looked through for the id that it answers."""
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
 _UNREADABLE = -32700
+_NOT_READ = "It sent an answer that is no JSON, or nested too deeply, or has too large a number"
+_TOO_MANY = f"It sent an answer of more than {MOST_VALUES:,} values, so it was not read"
 
 
 class TooLong(Exception):
@@ -60,14 +64,16 @@ def messages(line: bytes | bytearray, *, whole: bool = True) -> list[Any]:
     """The messages of a line: one, several (a batch of the protocol's first versions), or none if it is no message.
 
     What our parser refuses (an unpaired surrogate, bytes that are no UTF-8) is read with a mark in its place; an answer that nobody
-    can read (3,000 levels deep) becomes an error for the request that it answers, which would wait for ever otherwise; not so what
-    may be no `whole` line.
+    can read (3,000 levels deep, or a million values) becomes an error for the request that it answers, which would wait for ever
+    otherwise; not so what may be no `whole` line.
     """
     from mcp_types import jsonrpc_message_adapter
     from pydantic import ValidationError
 
     if line[:1] not in _BEGIN:
         return []
+    if has_too_many(line):
+        return _refusal(line, _TOO_MANY) if whole else []
     try:
         return [jsonrpc_message_adapter.validate_json(line, by_name=False)]
     except ValidationError:
@@ -75,7 +81,7 @@ def messages(line: bytes | bytearray, *, whole: bool = True) -> list[Any]:
     try:
         value = _marked(json.loads(line.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
-        return _refusal(line) if whole else []
+        return _refusal(line, _NOT_READ) if whole else []
     found: list[Any] = []
     for each in value if isinstance(value, list) else [value]:
         try:
@@ -108,12 +114,11 @@ def _marked(value: Any) -> Any:
     return value
 
 
-def _refusal(line: bytes | bytearray) -> list[Any]:
+def _refusal(line: bytes | bytearray, why: str) -> list[Any]:
     from mcp_types import ErrorData, JSONRPCError
 
     ends = bytes(line[:_ENDS] + b"\n" + line[-_ENDS:])
     found = set(_ID.findall(ends))
     if len(found) != 1 or b'"jsonrpc"' not in ends or b'"method"' in ends:
         return []
-    why = "It sent an answer that is no JSON, or nested too deeply, or has too large a number"
     return [JSONRPCError(jsonrpc="2.0", id=json.loads(found.pop()), error=ErrorData(code=_UNREADABLE, message=why))]

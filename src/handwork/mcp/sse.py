@@ -9,6 +9,7 @@ from typing import Any
 from handwork.errors import MCPUnavailable
 from handwork.mcp import http_words
 from handwork.mcp.address import Address
+from handwork.mcp.amount import MOST_VALUES, TooMany
 from handwork.mcp.wire import LARGEST, Wire
 
 _PATIENCE = 30.0
@@ -114,7 +115,9 @@ class Sse:
                     except ValidationError:
                         continue
                     await self._take(SessionMessage(message))
-        except httpx2.SSEError:
+        except httpx2.SSEError as error:
+            if isinstance(error.__cause__, TooMany):
+                return fail(http_words.too_many(self._address, MOST_VALUES))
             return fail(http_words.too_large(self._address, LARGEST))
         except httpx2.HTTPError as error:
             return fail(http_words.unreachable(self._address, error))

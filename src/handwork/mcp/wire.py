@@ -12,6 +12,8 @@ from handwork.config.credentials import url_origin
 from handwork.errors import MCPUnavailable
 from handwork.mcp import http_words
 from handwork.mcp.address import Address
+from handwork.mcp.amount import MOST_VALUES, has_too_many
+from handwork.mcp.measured import measured
 
 LARGEST = 64 << 20
 """Bytes of one message."""
@@ -170,13 +172,17 @@ class Wire:
         return await self._failed(request, response, failure)
 
     async def _answer(self, request: Any, response: Any, kind: str) -> Any:
-        if self._old or response.status_code in (202, 204) or kind == "text/event-stream" or request.method != "POST":
+        if kind == "text/event-stream":
+            return measured(response)
+        if self._old or response.status_code in (202, 204) or request.method != "POST":
             return response
         if kind != "application/json":
             return await self._failed(request, response, http_words.no_messages(self._address, kind))
         body, whole = await self._body(response, LARGEST)
         if not whole:
             return await self._failed(request, response, http_words.too_large(self._address, LARGEST))
+        if has_too_many(body):
+            return await self._failed(request, response, http_words.too_many(self._address, MOST_VALUES))
         await response.aclose()
         return _response(response.status_code, _plain(response.headers), body)
 
