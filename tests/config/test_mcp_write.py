@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from handwork.config.mcp_file import read_servers
 from handwork.config.mcp_write import has_server, put_server, remove_server, secrets_in
 from handwork.errors import ConfigError
 
@@ -68,6 +69,8 @@ def test_an_entry_of_that_name_is_replaced_where_it_stands(file: Path) -> None:
         ('{"mcpServers": {"a": {}, "it": {}, "b": {}}}', '{"mcpServers": {"a": {}, "b": {}}}'),
         ('{"mcpServers": {"a": {}, "it": {},}, "x": 1}', '{"mcpServers": {"a": {},}, "x": 1}'),
         ('{"it": 1, "mcpServers": {"it": {"it": {}}, "a": 1}}', '{"it": 1, "mcpServers": {"a": 1}}'),
+        ('{"mcpServers": { // {\n "it": {}\n}}', '{"mcpServers": {}}'),
+        ('{"mcpServers": {"it": {} // }\n}, "x": 1}', '{"mcpServers": {}, "x": 1}'),
     ],
 )
 def test_an_entry_that_is_removed_takes_its_comma_along(file: Path, text: str, left: str) -> None:
@@ -102,6 +105,29 @@ def test_every_form_of_a_file_takes_an_entry_and_gives_it_back(file: Path, text:
         assert b'\r\n\t\t"it": {\r\n\t\t\t"command"' in file.read_bytes()
     assert remove_server(file, "it")
     assert not has_server(file, "it")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"servers": {"a": {"command": "c"}}}',
+        '{"context_servers": {"a": {"command": "c"}}, "theme": 1}',
+        '{"mcp": {"servers": {"a": {"command": "c"}}}}',
+        '{"mcp": {"a": {"type": "local", "command": ["c"]}}}',
+        '{"a": {"command": "c"}}',
+    ],
+)
+def test_in_the_file_of_another_program_an_entry_stands_among_those_that_count(file: Path, text: str) -> None:
+    file.write_text(text)
+    put_server(file, "it", ENTRY)
+    assert list(read_servers(file)) == ["a", "it"]
+    assert has_server(file, "it")
+    put_server(file, "it", {"command": "other"})
+    assert read_servers(file)["it"].command == "other"
+    assert remove_server(file, "it")
+    assert file.read_text() == text
+    assert remove_server(file, "a")
+    assert not read_servers(file)
 
 
 @pytest.mark.parametrize(

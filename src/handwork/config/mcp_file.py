@@ -44,6 +44,11 @@ def read_servers(file: Path, tell: Callable[[str], None] = lambda text: None) ->
     return MCPSettings.model_validate(table).servers
 
 
+def servers_place(data: dict[str, Any]) -> KeyPath | None:
+    """Where in a file the servers stand: () if it holds nothing else, None if it has no place for them yet."""
+    return next((path for path in _TABLES if _in(data, path) is not _NOTHING), () if _is_flat(data) else None)
+
+
 @dataclass
 class _Found:
     """What a file holds: its servers, where they stand in it, and the keys beside them."""
@@ -93,7 +98,7 @@ def _found(data: dict[str, Any], lines: KeyLines, file: Path) -> _Found:
     def at(*path: str) -> str:
         return f"{file}, line {lines.line(path)}"
 
-    place = next((path for path in _TABLES if _in(data, path) is not _NOTHING), () if _is_flat(data) else None)
+    place = servers_place(data)
     others = [key for key in data if key not in _BESIDE and place != () and key != (place or ("",))[0]]
     if place is None and others:
         raise ConfigError(f"{at(others[0])}: unknown key {others[0]}", hint=nearest(others[0], {"mcpServers": None}))

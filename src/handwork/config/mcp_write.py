@@ -15,7 +15,9 @@ from typing import Any
 
 from handwork.config.files import read_text
 from handwork.config.json_text import parse_json, without_comments
+from handwork.config.layers import KeyPath
 from handwork.config.masking import VARIABLE, shown, without_secrets
+from handwork.config.mcp_file import servers_place
 from handwork.config.one_writer import alone_in
 from handwork.config.own_keys import keys_in
 from handwork.errors import ConfigError
@@ -43,21 +45,28 @@ def remove_server(file: Path, name: str) -> bool:
     """Take a server out; False if it was not there. Raises ConfigError."""
     with alone_in(file.parent):
         text, mode = _read(file)
-        plain = _plain(text, file)
-        servers = next((each for each in _members(plain) if each.name == _SERVERS), None)
-        members = list(_members(plain, servers.begin)) if servers else []
-        place = next((place for place, each in enumerate(members) if each.name == name), None)
-        if place is None:
+        plain = without_comments(text)
+        begin = _begin(plain, _place(text, file))
+        members = list(_members(plain, begin)) if begin is not None and plain[begin] == "{" else []
+        number = next((number for number, each in enumerate(members) if each.name == name), None)
+        if number is None:
             return False
-        _write(file, _without(text, members, place), mode)
+        _write(file, _without(text, plain, members, number), mode)
         return True
 
 
 def has_server(file: Path, name: str) -> bool:
     """Whether the file has an entry of that name. Raises ConfigError."""
-    data, _ = parse_json(_read(file)[0], file)
-    servers = data.get(_SERVERS)
-    return isinstance(servers, dict) and name in servers
+    return entry_in(file, name) is not None
+
+
+def entry_in(file: Path, name: str) -> object:
+    """The entry of that name as it is written; None for none. Raises ConfigError."""
+    text, _ = _read(file)
+    found: Any = parse_json(text, file)[0]
+    for key in (*_place(text, file), name):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
 def secrets_in(entry: Mapping[str, Any]) -> list[str]:
@@ -95,30 +104,29 @@ class _Member:
 
 
 def _with(text: str, file: Path, name: str, entry: Mapping[str, Any]) -> str:
-    plain = _plain(text, file)
+    place, plain = _place(text, file), without_comments(text)
     unit = found[1] if (found := _INDENT.search(plain)) else "  "
     if not plain.strip():
         return f"{json.dumps({_SERVERS: {name: entry}}, indent=unit, ensure_ascii=False)}\n"
-    root = list(_members(plain))
-    servers = next((each for each in root if each.name == _SERVERS), None)
-    if servers is None:
-        return _appended(text, plain, root, plain.index("{"), _SERVERS, {name: entry}, unit, 1)
-    if plain[servers.begin] != "{":
-        raise ConfigError(f"{file}: mcpServers must be an object: servers by their names")
-    members = list(_members(plain, servers.begin))
+    begin, level = _begin(plain, place), len(place) + 1
+    if begin is None:
+        return _appended(text, plain, list(_members(plain)), plain.index("{"), _SERVERS, {name: entry}, unit, 1)
+    if plain[begin] != "{":
+        raise ConfigError(f"{file}: {'.'.join(place)} must be an object: servers by their names")
+    members = list(_members(plain, begin))
     same = next((each for each in members if each.name == name), None)
     if same is not None:
-        return text[: same.begin] + _value(entry, unit, 2, _newline(text)) + text[same.end :]
-    return _appended(text, plain, members, servers.begin, name, entry, unit, 2)
+        return text[: same.begin] + _value(entry, unit, level, _newline(text)) + text[same.end :]
+    return _appended(text, plain, members, begin, name, entry, unit, level)
 
 
-def _without(text: str, members: list[_Member], place: int) -> str:
+def _without(text: str, plain: str, members: list[_Member], place: int) -> str:
     """The text without one member and the comma that parted it from another."""
     if place:
         return text[: members[place - 1].end] + text[members[place].end :]
     if len(members) > 1:
         return text[: members[0].start] + text[members[1].start :]
-    before, after = text.rindex("{", 0, members[0].start), text.index("}", members[0].end)
+    before, after = plain.rindex("{", 0, members[0].start), plain.index("}", members[0].end)
     return f"{text[: before + 1]}{text[after:]}"
 
 
@@ -165,10 +173,21 @@ def _after(plain: str, place: int) -> int:
     return place
 
 
-def _plain(text: str, file: Path) -> str:
-    """The text without comments, each character where it was. Raises ConfigError for what is no object in JSON."""
-    parse_json(text, file)
-    return without_comments(text)
+def _place(text: str, file: Path) -> KeyPath:
+    """Where the servers stand, or will. Raises ConfigError for what is no object in JSON."""
+    place = servers_place(parse_json(text, file)[0])
+    return (_SERVERS,) if place is None else place
+
+
+def _begin(plain: str, place: KeyPath) -> int | None:
+    """Where the value at a place begins; None if there is none."""
+    begin = plain.find("{")
+    for key in place:
+        found = next((each for each in _members(plain, begin) if each.name == key), None) if begin >= 0 else None
+        if found is None:
+            return None
+        begin = found.begin
+    return begin
 
 
 # ---- files
