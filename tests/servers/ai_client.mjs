@@ -10,8 +10,6 @@ await carryOut({
     const transport = plan.stdio
       ? new StdioMCPTransport({ ...plan.stdio, stderr: 'ignore' })
       : { type: 'http', url: plan.url, headers: plan.headers ?? {} };
-    // By itself it gives a program one second to start; on a busy machine that is a matter of luck.
-    transport.waitsForProtocolVersionDiscovery = true;
     client = await createMCPClient({
       transport,
       clientName: 'yet-another-client',

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from handwork.server.desk import Desk
+from handwork.server.eras import serve_in_an_era
 from handwork.server.house import House
 from handwork.server.parent import watching_parent
 from handwork.server.protocol import build_server
@@ -20,8 +21,7 @@ async def serve_stdio(house: House, stop: asyncio.Event) -> None:
         desk = Desk(house)
         server = build_server(desk)
         with watching_parent(stop.set):
-            running = server.run(incoming, outgoing, server.create_initialization_options())
-            serving = asyncio.create_task(running, name="stdio")
+            serving = asyncio.create_task(serve_in_an_era(server, incoming, outgoing), name="stdio")
             stopped = asyncio.ensure_future(stop.wait())
             try:
                 await asyncio.wait({serving, stopped}, return_when=asyncio.FIRST_COMPLETED)

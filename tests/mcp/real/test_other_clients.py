@@ -79,7 +79,8 @@ async def test_it_lists_our_tools_calls_them_and_sees_what_goes_wrong(
             client, {**place, "mode": mode, "steps": steps}
         )
     assert connect["server"]["name"] == "handwork"
-    assert connect["protocol"] == ("2026-07-28" if mode == "auto" else "2025-11-25")
+    hurried = (client, transport) == ("ai_client.mjs", "stdio")  # it gives a program one second, then begins as in 2025
+    assert connect["protocol"] in {"2026-07-28" if mode == "auto" else "2025-11-25", "2025-11-25" if hurried else ""}
     hints = {each["name"]: each["annotations"] for each in listed["tools"]}
     assert hints["search_files"]["readOnlyHint"] is True
     assert hints["bash"]["readOnlyHint"] is False
