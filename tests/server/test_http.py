@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handwork.errors import ConfigError
-from handwork.server.desk import Desk
+from handwork.server.desk import MOST, Desk
 from handwork.server.exchange import Exchange
 from handwork.server.over_http import Address, serve_http
 from handwork.server.presence import Presence
@@ -233,6 +233,14 @@ async def test_without_the_token_or_from_elsewhere_nobody_is_served(make_house: 
         assert refused.startswith("HTTP/1.1 403 ")
         assert "access-control" not in refused.lower()
         assert (await answer(url, post(HELLO, token))).startswith("HTTP/1.1 200 ")
+
+
+async def test_clients_that_never_said_good_bye_keep_nobody_out(make_house: MakeHouse, tmp_path: Path) -> None:
+    async with serving(make_house(), tmp_path) as (url, token):
+        for _ in range(MOST + 2):
+            assert (await answer(url, post(HELLO, token))).startswith("HTTP/1.1 200 ")
+        async with over_http(url, token, LEGACY) as client:
+            assert text_of(await client.call_tool("bash", {"command": "echo in"})) == "in\n"
 
 
 @pytest.mark.parametrize(

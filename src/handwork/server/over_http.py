@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from handwork.errors import ConfigError
-from handwork.server.desk import MOST, Desk
+from handwork.server.desk import Desk
 from handwork.server.guard import PATH, Guard, is_loopback, names_of
 from handwork.server.house import House
 from handwork.server.presence import Presence
@@ -21,6 +21,9 @@ from handwork.server.token import token_of
 
 _LARGEST = 16 * 1024 * 1024
 """Bytes of one request."""
+_SESSIONS = 1000
+"""Sessions of the transport. Clients that crash, or never say good-bye, leave theirs for half an hour: more of them than there is room for
+at the desk must keep nobody out."""
 _CONNECTIONS = 256
 _AT_ONCE = 64
 """Connections that may come in one turn of the loop, before any of them can be turned away."""
@@ -95,7 +98,7 @@ def _manager(desk: Desk) -> Any:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     return StreamableHTTPSessionManager(
-        app=build_server(desk), max_request_body_size=_LARGEST, max_sessions=MOST, security_settings=None
+        app=build_server(desk), max_request_body_size=_LARGEST, max_sessions=_SESSIONS, security_settings=None
     )
 
 
