@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import json
 import os
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -12,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from queue import SimpleQueue
 from typing import Any
 
-from handwork.schema import scrub
+from handwork.server.line import message_of, refusal_of
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of one message; a longer line is skipped to its end."""
@@ -58,7 +57,6 @@ def _taken() -> tuple[int, int]:
 
 async def _read(source: int, into: Any, replies: Any, say: Callable[[str], None]) -> None:
     """Hand over message by message until standard input ends; the stream ends with it. What is no message is answered here."""
-    import mcp_types as types
     from mcp.shared.message import SessionMessage
 
     lines = Lines(source)
@@ -70,24 +68,9 @@ async def _read(source: int, into: Any, replies: Any, say: Callable[[str], None]
                 await into.send(SessionMessage(message_of(line)))
             except (ValueError, RecursionError):
                 say(f"warning: A line of {len(line):,} bytes that is no message was skipped.")
-                error = types.ErrorData(code=types.PARSE_ERROR, message="This line is no JSON-RPC message")
-                await replies.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=error)))
+                await replies.send(SessionMessage(refusal_of(line)))
     if lines.skipped:
         say(f"warning: {lines.skipped} lines of more than {LONGEST:,} bytes were skipped.")
-
-
-def message_of(line: bytes) -> Any:
-    """The message of a line. Half a surrogate pair, which some programs write and no text can hold, becomes a mark."""
-    import mcp_types as types
-
-    read: Any = types.jsonrpc_message_adapter
-    try:
-        return read.validate_json(line, by_name=False)
-    except ValueError:
-        text = json.dumps(json.loads(line), ensure_ascii=False)
-        if text == (scrubbed := scrub(text)):
-            raise
-        return read.validate_json(scrubbed, by_name=False)
 
 
 class Lines:
