@@ -69,6 +69,9 @@ async def test_a_package_that_would_run_code_to_be_installed_needs_a_word_for_th
     assert "needs --scripts" in ended.err.splitlines()[-1]
     assert inside(home, "*") == []
     assert not (tmp_path / "mark").exists()
+    unasked = await add(workspace, marked, "it", "--scripts", "--", "uvx", "sourced")
+    assert (unasked.code, (tmp_path / "mark").exists()) == (2, False), "to look at it would run its code already"
+    assert "sourced may run code of its own as soon as it is looked at" in unasked.err
     await add(workspace, marked, "it", "--yes", "--scripts", "--", "uvx", "sourced")
     assert (tmp_path / "mark").exists()
 

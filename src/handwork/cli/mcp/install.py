@@ -26,6 +26,8 @@ def installed_for(
     """
     if not anew and (found := already(package, home)):
         return found
+    if scripts and not yes and package.kind == "python":
+        _agree_to_a_look(name, package)
     wanted = _waiting(look_up(package, home, scripts=scripts), f"looking for {package.requirement}")
     screen = open_screen(sys.stderr, spins=False)
     same = already(Package(package.kind, package.name, wanted.version, package.extras, package.more), home)
@@ -34,7 +36,7 @@ def installed_for(
     for line in _words(wanted, home, scripts):
         screen.line(line)
     if not yes:
-        _agree(name, wanted)
+        _agree(name, package)
     done = _waiting(install(wanted, home, scripts=scripts), f"installing {package.name} {wanted.version}")
     screen.line(f"Installed: {package.name} {wanted.version}.", "green")
     return done
@@ -57,12 +59,21 @@ def _words(found: Found, home: Home, scripts: bool) -> list[str]:
     ]
 
 
-def _agree(name: str, found: Found) -> None:
-    refused = ConfigError(f"{found.package.name} is not installed, so {name} was not added")
+def _agree_to_a_look(name: str, package: Package) -> None:
+    """Which version a source package is, only its own code tells pip: that must not run before somebody was asked."""
+    line = open_screen(sys.stderr, spins=False).line
+    line(
+        f"{package.requirement} may run code of its own as soon as it is looked at, outside of the sandbox: --scripts allows it."
+    )
+    _agree(name, package, "Look at it?")
+
+
+def _agree(name: str, package: Package, question: str = "Install it?") -> None:
+    refused = ConfigError(f"{package.name} is not installed, so {name} was not added")
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         raise ConfigError(refused.what, hint="nobody is there to be asked: --yes says that it may be installed")
     try:
-        if Talk(open_screen(sys.stderr, spins=False), sys.stdin).agree("Install it?"):
+        if Talk(open_screen(sys.stderr, spins=False), sys.stdin).agree(question):
             return
     except Left:
         pass
