@@ -236,10 +236,11 @@ class MCPServerError(HandworkError):
 
 
 class MCPUnavailable(MCPServerError):
-    """There is no connection to the server. `lasting`: trying again does not help (its program is not there, its address is none)."""
+    """There is no connection to the server. `lasting`: trying again does not help (its program is not there, its address is none).
+    `retry_after`: seconds that it asks us to wait, 0 where it said nothing of that."""
 
-    def __init__(self, what: str = "", *, hint: str = "", lasting: bool = False) -> None:
-        self.lasting = lasting
+    def __init__(self, what: str = "", *, hint: str = "", lasting: bool = False, retry_after: float = 0.0) -> None:
+        self.lasting, self.retry_after = lasting, retry_after
         super().__init__(what, hint=hint)
 
 

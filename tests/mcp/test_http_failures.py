@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +164,61 @@ async def test_what_a_server_says_is_cleaned_and_short(plain: Plain, tmp_path: P
     error = await failure_of(plain.url, tmp_path)
     assert "\x1b" not in error.what
     assert len(error.what) < 400
+
+
+def retry_after(said: str | int) -> dict[str, str]:
+    """The header, as text or as a date in so many seconds."""
+    if isinstance(said, int):
+        said = format_datetime(datetime.fromtimestamp(time.time() + said, UTC), usegmt=True)
+    return {"Retry-After": said}
+
+
+@pytest.mark.parametrize(
+    ("said", "least", "most"),
+    [
+        ("7", 7, 7),
+        ("0", 0.5, 0.5),
+        ("3600", 3600, 3600),
+        (500, 300, 500),
+        (-500, 0.5, 0.5),
+        ("absurd", 0.5, 0.5),
+        ("-7", 0.5, 0.5),
+        ("Thu, 99 Foo 2026 00:00:00 GMT", 0.5, 0.5),
+    ],
+)
+async def test_a_server_is_not_asked_before_the_time_that_it_says(
+    plain: Plain, tmp_path: Path, said: str | int, least: float, most: float
+) -> None:
+    slept, woken = asyncio.get_running_loop().create_future(), asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        slept.set_result(seconds)
+        await woken.wait()
+
+    plain.answers["*"] = says(503, "later", retry_after(said))
+    async with connected(plain.url, tmp_path, sleep=sleep) as connection:
+        with pytest.raises(MCPUnavailable) as caught:
+            await connection.ready()
+        assert least <= await slept <= most
+        if most > connection.settings.timeout:  # nobody waits for it in vain
+            with pytest.raises(MCPUnavailable, match="503 Service Unavailable") as again:
+                await connection.call("echo", {"text": "x"})
+            assert again.value.retry_after == caught.value.retry_after
+        del plain.answers["*"]
+        woken.set()
+        await asyncio.sleep(0)  # the next attempt has begun
+        assert (await connection.call("echo", {"text": "x"})).parts == (Text("x"),)
+
+
+@pytest.mark.parametrize("said", ["86400", "9" * 400, 86400])
+async def test_a_server_that_wants_to_be_left_alone_for_more_than_an_hour_is_given_up(
+    plain: Plain, tmp_path: Path, said: str | int
+) -> None:
+    plain.answers["*"] = says(429, "later", retry_after(said))
+    async with connected(plain.url, tmp_path) as connection:
+        with pytest.raises(MCPUnavailable, match="try again in"):
+            await connection.ready()
+        assert connection.state == "gone"
 
 
 @pytest.mark.parametrize("where", ["*", "initialize", "tools/list"])

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from handwork.errors import MCPLoginNeeded, MCPUnavailable
 from handwork.mcp import sse
+from handwork.mcp.connection import Connection
 from handwork.mcp.content import Text
 from tests.mcp.http_servers import Plain, connected, serving
 
@@ -26,11 +27,13 @@ class Old:
         self.plain = Plain()
         self.streams: list[web.StreamResponse] = []
         self.messages = 0
+        self.posted = 0
+        self.is_new = False
         self.ended = asyncio.Event()
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
-        if self.opening != 200:
-            return web.Response(status=self.opening)
+        if self.opening != 200 or self.is_new:
+            return web.Response(status=405 if self.is_new else self.opening)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         if self.endpoint:
@@ -39,6 +42,12 @@ class Old:
         await self.ended.wait()
         self.ended.clear()
         return response
+
+    async def no_message(self, request: web.Request) -> web.StreamResponse:
+        self.posted += 1
+        if self.is_new:
+            return self.plain.usual(request, await request.json())
+        return web.Response(status=405)
 
     async def message(self, request: web.Request) -> web.Response:
         self.messages += 1
@@ -56,6 +65,7 @@ async def old() -> AsyncIterator[Old]:
     server = Old()
     app = web.Application()
     app.router.add_get("/sse", server.stream)
+    app.router.add_post("/sse", server.no_message)
     app.router.add_post("/messages", server.message)
     async with serving(app) as origin:
         server.origin = origin
@@ -127,3 +137,32 @@ async def test_a_stream_that_ends_is_a_lost_connection_and_is_opened_again(old: 
         old.status = 202
         assert (await connection.call("echo", {"text": "again"})).parts == (Text("again"),)
     assert len(old.streams) == 2
+
+
+async def lose(old: Old, connection: Connection) -> None:
+    old.status = 404
+    old.ended.set()
+    with pytest.raises(MCPUnavailable, match="was lost|ended the session"):
+        await connection.call("echo", {"text": "x"})
+    old.status = 202
+
+
+async def test_what_kind_a_server_turned_out_to_be_is_known_when_it_is_connected_again(
+    old: Old, tmp_path: Path
+) -> None:
+    async with connected(f"{old.origin}/sse", tmp_path, type="http") as connection:
+        await connection.ready()
+        posted = old.posted
+        assert posted > 0
+        await lose(old, connection)
+        assert (await connection.call("echo", {"text": "again"})).parts == (Text("again"),)
+        assert (old.posted, len(old.streams)) == (posted, 2)
+
+
+async def test_a_server_that_has_become_one_of_the_new_kind_is_met_as_such(old: Old, tmp_path: Path) -> None:
+    async with connected(f"{old.origin}/sse", tmp_path, type="http") as connection:
+        await connection.ready()
+        old.is_new = True
+        await lose(old, connection)
+        assert (await connection.call("echo", {"text": "again"})).parts == (Text("again"),)
+        assert len(old.streams) == 1

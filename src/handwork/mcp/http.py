@@ -25,14 +25,15 @@ _BROKE_OFF = "SSE stream ended"
 
 
 class Http:
-    """A Way (see transport.py) to a server of the network, by `settings.type`: http or sse.
+    """A Way (see transport.py) to a server of the network, by `settings.type` (http or sse), or by `kind` where that is known better.
 
     A server that answers the first message over HTTP as only those of the old kind do (400, 404, 405) is asked over SSE instead.
     """
 
     noise = 0
 
-    def __init__(self, name: str, settings: MCPServerSettings, surroundings: Surroundings) -> None:
+    def __init__(self, name: str, settings: MCPServerSettings, surroundings: Surroundings, *, kind: str = "") -> None:
+        self.kind = kind or settings.type
         self._name, self._settings, self._surroundings = name, settings, surroundings
         self._stack = contextlib.AsyncExitStack()
         self._failure: MCPUnavailable | None = None
@@ -51,7 +52,7 @@ class Http:
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(reading.close)
             stack.callback(self._inbox.close)
-            if self._settings.type == "sse":
+            if self.kind == "sse":
                 self._target = (await self._open_sse(stack, address)).send
             else:
                 await self._open_streamable(stack, address)
@@ -133,7 +134,7 @@ class Http:
         except MCPUnavailable:
             self._fail(refused)
             return
-        self._target = sse.send
+        self._target, self.kind = sse.send, "sse"
         await sse.send(self._initialize)
 
     def _broke_off(self, item: Any) -> bool:

@@ -72,12 +72,11 @@ def refused(address: Address, status: int, headers: Mapping[str, str], body: byt
         return MCPUnavailable(
             what, hint='it takes no messages there: check the path, or set its type to "sse"', lasting=True
         )
-    if status == 429:
-        return MCPUnavailable(what, hint=f"it had too many requests: {_wait(headers) or 'try again later'}")
-    if status >= 500 or status == 408:
-        return MCPUnavailable(
-            what, hint=f"the server or what stands before it failed: {_wait(headers) or 'try again later'}"
-        )
+    if status == 429 or status >= 500 or status == 408:
+        why = "it had too many requests" if status == 429 else "the server or what stands before it failed"
+        seconds = _wait(headers)
+        when = f"in {seconds:.0f} s" if seconds else "later"
+        return MCPUnavailable(what, hint=f"{why}: try again {when}", retry_after=seconds)
     return MCPUnavailable(what, hint="check its url, type and headers", lasting=True)
 
 
@@ -179,18 +178,17 @@ def _one_line(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _wait(headers: Mapping[str, str]) -> str:
-    """Retry-After in words: seconds or a date (RFC 9110)."""
+def _wait(headers: Mapping[str, str]) -> float:
+    """The seconds of Retry-After, which are said as such or as a date (RFC 9110); 0 where it says nothing."""
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit():
-        return f"try again in {int(text[:9])} s"
+        return float(text[:9])
     from email.utils import parsedate_to_datetime
 
     try:
-        seconds = parsedate_to_datetime(text).timestamp() - time.time() if text else -1.0
+        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0) if text else 0.0
     except (ValueError, TypeError, OverflowError):
-        return ""
-    return f"try again in {seconds:.0f} s" if seconds > 0 else ""
+        return 0.0
 
 
 def _scope(headers: Mapping[str, str]) -> str:

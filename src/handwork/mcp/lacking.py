@@ -12,6 +12,7 @@ class Lacking:
     """Entering it says what is missing; nothing is started and nobody is asked."""
 
     noise = 0
+    kind = ""
 
     def __init__(self, name: str, unset: tuple[str, ...]) -> None:
         self._name, self._unset = name, unset

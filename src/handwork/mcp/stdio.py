@@ -34,6 +34,8 @@ _SANDBOX_HINT = (
 class Stdio:
     """A Way (see transport.py): started in the sandbox or beside it when it is entered, gone with all its children when it is left."""
 
+    kind = "stdio"
+
     def __init__(self, name: str, settings: MCPServerSettings, surroundings: Surroundings) -> None:
         self._name, self._settings, self._surroundings = name, settings, surroundings
         self._process: Process | None = None

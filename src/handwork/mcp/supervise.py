@@ -22,6 +22,8 @@ State: TypeAlias = Literal["idle", "connecting", "ready", "lost", "gone", "close
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+_LONGEST_WAIT = 3600.0
+"""Seconds that are waited at most because a server asked for it; one that wants more is given up."""
 _MOST_FAILURES = 5
 _LASTED = 30.0
 """Seconds after which a connection was one, even if nobody asked anything."""
@@ -57,7 +59,8 @@ class Supervised:
         self._stop = asyncio.Event()
         self._answered = False
         """The connection was good for something."""
-        self._mode = "auto"
+        self._mode, self._kind = "auto", ""
+        """How to begin, and by which transport, as far as an earlier connection has shown it."""
         self._requests = 0
         """How many are under way."""
 
@@ -83,6 +86,8 @@ class Supervised:
                         raise self._again(self._error)
                     if self._live is not None:
                         self._lose(self._live.failure())
+                    if self.state == "lost" and self._error.retry_after > seconds:
+                        raise self._again(self._error)  # it is not asked before, so that nobody need wait for it
                     await asyncio.shield(self._outcome)
         except TimeoutError:
             raise self._late(seconds) from None
@@ -92,7 +97,7 @@ class Supervised:
     def _again(self, error: MCPUnavailable) -> MCPUnavailable:
         """The same error for one more: each who raises it has a traceback of their own."""
         kind = MCPLoginNeeded if isinstance(error, MCPLoginNeeded) else MCPUnavailable
-        return kind(error.what, hint=error.hint, lasting=error.lasting)
+        return kind(error.what, hint=error.hint, lasting=error.lasting, retry_after=error.retry_after)
 
     def _late(self, seconds: float) -> MCPUnavailable:
         if self._trying is not None:
@@ -110,11 +115,11 @@ class Supervised:
                 if self._stop.is_set():
                     return
                 failures = 1 if self._answered else failures + 1
-                if error.lasting or failures >= _MOST_FAILURES:
+                if error.lasting or failures >= _MOST_FAILURES or error.retry_after > _LONGEST_WAIT:
                     self._settle("gone", error)
                     return
                 self._lose(error)
-                await self._sleep(min(_FIRST_PAUSE * 2 ** (failures - 1), _LONGEST_PAUSE))
+                await self._sleep(max(min(_FIRST_PAUSE * 2 ** (failures - 1), _LONGEST_PAUSE), error.retry_after))
                 self.state = "connecting"
         finally:
             if self.state != "gone":
@@ -124,8 +129,9 @@ class Supervised:
         """One connection from its beginning to its end; returns how it ended.
 
         A program that falls over the newer protocol's first question is started once more, for the older one; servers of the network
-        are asked for it in the same connection.
+        are asked for it in the same connection. One that is no longer of the kind that it turned out to be is asked as its entry says.
         """
+        found = self._kind
         programs = self.settings.type == "stdio"
         modes = ["auto", "legacy"] if self._mode == "auto" and programs else [self._mode]
         error = self._error
@@ -133,11 +139,13 @@ class Supervised:
             error, mute = await self._connection(mode)
             if error.lasting or not mute or self._stop.is_set():
                 break
+        if found not in ("", self.settings.type) and not self._kind and not self._stop.is_set():
+            error, _ = await self._connection(self._mode)
         return error
 
     async def _connection(self, mode: str) -> tuple[MCPUnavailable, bool]:
         """How a connection ended, and whether the program ended before it said anything."""
-        way = transport(self.name, self.settings, self._surroundings)
+        way = transport(self.name, self.settings, self._surroundings, kind=self._kind)
         live = Live(self.name, way, self._surroundings, self, mode=mode, sleep=self._sleep)
         self._trying = live
         began = asyncio.get_running_loop().time()
@@ -149,12 +157,14 @@ class Supervised:
                     self.stale = False
                     offer = await live.offer()
                 live.listen()
+                self._kind = way.kind
                 self._be_ready(live, offer)
                 await self._until_over(live)
                 self._lose(live.failure())
                 self._answered = self._answered or asyncio.get_running_loop().time() - began > _LASTED
             return self._error, False
         except Exception as error:
+            self._kind = self._kind if live.shaken else ""  # it may have become another one
             self._mode = _OTHER[mode] if isinstance(error, TimeoutError) and not live.shaken else self._mode
             closed = live.ended.is_set() and getattr(innermost(error), "code", 0) == _CLOSED_CODE
             return self._explain(innermost(error), live, closed), closed and not live.shaken

@@ -19,10 +19,12 @@ class Way(Protocol):
 
     Entering raises MCPUnavailable. Nothing comes any more when the first stream ends; `failure` is why, if that is known: with `how`
     given ("did not answer within 5 s"), that is the reason, and the rest is what else is known of it. `noise` counts the lines that
-    were no messages. Leaving ends all that it has started, also while its task is cancelled.
+    were no messages, `kind` is the transport as it turned out to be. Leaving ends all that it has started, also while its task is
+    cancelled.
     """
 
     noise: int
+    kind: str
 
     async def __aenter__(self) -> tuple[Any, Any]: ...
 
@@ -33,11 +35,11 @@ class Way(Protocol):
     def failure(self, how: str = "") -> MCPUnavailable | None: ...
 
 
-def transport(name: str, settings: MCPServerSettings, surroundings: Surroundings) -> Way:
-    """The way to a server; nothing is started before it is entered."""
+def transport(name: str, settings: MCPServerSettings, surroundings: Surroundings, *, kind: str = "") -> Way:
+    """The way to a server; nothing is started before it is entered. `kind` is what an earlier one turned out to be."""
     keep_quiet()
     if settings.unset:
         return Lacking(name, settings.unset)
     if settings.type == "stdio":
         return Stdio(name, settings, surroundings)
-    return Http(name, settings, surroundings)
+    return Http(name, settings, surroundings, kind=kind)
