@@ -15,8 +15,9 @@ As a tool (each can be called, whether it is listed or not; arguments in bracket
     echo [text] · add [a, b] · fail (isError) · refuse (JSON-RPC error) · die [code] · half (half an answer, then its end) · mute ·
     garbage · large [bytes] · deep · digits · surrogate · latin · batch · nul · twice (answers twice) · unknown (answers to nobody) ·
     after (answers behind the next call's answer) · slow [seconds, ticks] (progress) · ticks (until it is cancelled) ·
-    change [how: rename, describe, reorder, add, remove, quietly] · inject · errors (3 MB on standard error) · flood (notifications) ·
-    child (its pid) · environment · roots · ask [message, times, together] (elicitation) · strange (asks us something unknown) · log [level, text] ·
+    change [how: rename, describe, reorder, add, remove, spoil, quietly] · inject · errors (3 MB on standard error) ·
+    flood (notifications) · child (its pid) · environment · roots · ask [message, times, together] (elicitation) ·
+    strange (asks us something unknown) · log [level, text] ·
     meet [n] (answers when n calls of it are there) · heard (the methods that it was sent, with what was cancelled) · picture ·
     invalid (a notification that breaks the protocol) · page [times, data] (error -32042 with two pages, so often)
 """
@@ -298,6 +299,8 @@ class Stub:
             self.tools.append(self.tool("added"))
         elif how == "remove":
             self.tools.pop()
+        elif how == "spoil":
+            self.tools.append({"name": f"broken_{len(self.tools)}", "inputSchema": 3})
         if how != "quietly":
             stamp = {"_meta": {"io.modelcontextprotocol/subscriptionId": self.listening}} if self.listening else {}
             self.send(method="notifications/tools/list_changed", params=stamp)

@@ -358,6 +358,15 @@ async def test_a_servers_question_goes_to_the_person_as_one_of_the_sessions(work
     ]
 
 
+async def test_a_server_that_gives_ever_more_to_tell_is_told_of_a_few_times(workspace: Path) -> None:
+    settings = configured(stub=stub(workspace, "--tools", "change"))
+    script = [call("mcp_stub_change", how="spoil", n=n) for n in range(9)]
+    _, seen = await worked(settings, [*script, "done"])
+    told = notices(seen)
+    assert ["left out" in text for text in told] == [True] * 5 + [False]
+    assert "more to say about the MCP server stub" in told[-1]
+
+
 async def test_without_a_person_a_server_cannot_ask_and_the_run_goes_on(workspace: Path) -> None:
     async def nobody(question: Question) -> str:
         raise Waiting("nobody")

@@ -29,6 +29,9 @@ _OPENED = "For the MCP server {name} the sandbox can also {what}."
 _TOO_LATE = "The sandbox was opened before the MCP server {name} was named: it cannot {what}."
 _NO_LIST = "The MCP server {name} cannot reach {hosts}: this sandbox cannot open the network for chosen hosts alone."
 _ENDED = "the run has ended before anybody answered"
+_ENOUGH = "There is more to say about the MCP server {name}: it goes on like this, and is not told of any more in this session."
+_MOST_NOTICES = 5
+"""Of one server: what they say is partly the server's to choose, and a new one each step would bury what matters."""
 
 
 class Holds(Protocol):
@@ -70,7 +73,9 @@ class Servers:
         self._declared: dict[str, MCPServerSettings] = {}
         self._asking: set[asyncio.Task[str]] = set()
         self._beside: Beside | None = None
-        self._said: set[str] = set()
+        self._said: dict[str, set[str]] = {}
+        self._ends = 0
+        """How many runs have ended."""
         self.definitions = Definitions(session)
 
     # ---- before anything starts
@@ -129,6 +134,7 @@ class Servers:
 
     def withdraw(self) -> None:
         """The run ends: what servers asked is not put to the human any more."""
+        self._ends += 1
         for asking in self._asking:
             asking.cancel()
 
@@ -152,18 +158,20 @@ class Servers:
             spawn=partial(self._spawn, name),
             workspace=session.sandbox.workspace if contained else str(session.workspace),
             home=session.settings.home.config / "mcp",
-            notify=self._notify,
+            notify=partial(self._notify, name),
             ask=self._ask if session.ask_door is not None else None,
             clock=session.clock,
             environ=session.settings.environ,
             hide=session.hide,
         )
 
-    def _notify(self, level: str, text: str) -> None:
-        """What was said of a server once is not said again when it is connected anew."""
-        if text not in self._said:
-            self._said.add(text)
-            self._session.notify(level, text)
+    def _notify(self, name: str, level: str, text: str) -> None:
+        """What was said of a server once is not said again when it is connected anew, and it gives no more to say than a few things."""
+        said = self._said.setdefault(name, set())
+        if text in said or len(said) > _MOST_NOTICES:
+            return
+        said.add(text)
+        self._session.notify(level, text if len(said) <= _MOST_NOTICES else _ENOUGH.format(name=name))
 
     async def _spawn(
         self, name: str, argv: Sequence[str], *, cwd: str | None, env: Mapping[str, str], contained: bool
@@ -183,12 +191,14 @@ class Servers:
 
     async def _ask(self, text: str) -> str:
         """Put a server's question to the human, with the limits of calls standing still. Raises Waiting where nobody answers."""
-        session = self._session
+        session, ends = self._session, self._ends
         question = Question(id=f"mcp-{secrets.token_hex(8)}", text=session.masked(text))
         answer = ""
         session.tell(QuestionAsked(id=question.id, question=question))
         try:
             await session.commit()
+            if ends != self._ends:
+                raise Waiting(_ENDED)
             with session.clock.stopped():
                 answer = session.masked(await self._answer(question))
         finally:  # one that stayed open would take the next request for its answer
