@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,13 @@ def test_where_nothing_can_be_written_the_error_says_what_to_do(tmp_path: Path) 
     (tmp_path / "mcp").write_text("a file")
     with pytest.raises(ConfigError, match="cannot be kept"):
         Approved(tmp_path / "mcp").keep("s", SETTINGS, OFFER)
+
+
+def test_an_offer_too_large_to_be_read_again_is_not_kept_and_spoils_nothing(approved: Approved) -> None:
+    approved.keep("s", SETTINGS, OFFER)
+    with pytest.raises(ConfigError, match="too large to be kept"):
+        approved.keep("s", SETTINGS, replace(OFFER, instructions="ä" * 6_000_000))
+    assert approved.find("s", SETTINGS) == OFFER
 
 
 def test_in_another_workspace_and_with_another_key_it_is_the_same_server(approved: Approved) -> None:

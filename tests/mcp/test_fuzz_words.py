@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handwork.mcp.cleaning import Unfit, clean, clean_json, clean_schema, one_line
@@ -80,6 +80,7 @@ def test_any_address_is_a_page_with_a_host_of_plain_letters_or_none(address: str
         assert page.described().replace("\n", "").isprintable()
 
 
+@settings(deadline=None)  # the first one imports the validator
 @given(st.text(max_size=10), VALUES, st.text(max_size=20))
 def test_any_field_can_be_described_and_answered(name: str, rule: Any, answer: str) -> None:
     field = field_of(name, rule, required=True)

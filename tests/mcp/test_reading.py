@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -245,6 +246,36 @@ async def test_a_page_that_leads_to_itself_ends_at_once() -> None:
 async def test_more_tools_than_anybody_needs_are_cut_and_told() -> None:
     offer, told = await read_tools(*(tool(f"t{number}") for number in range(MOST_ENTRIES + 100)))
     assert len(offer.tools) == MOST_ENTRIES
+    assert "does not end" in told[0]
+
+
+async def test_an_offer_larger_than_anybody_can_look_at_is_cut_and_told() -> None:
+    words = {f"p{number}": {"description": "x" * 5_000} for number in range(10)}
+    large = [tool(f"t{number:03}", {"type": "object", "properties": words}) for number in range(200)]
+    offer, told = await read_tools(*large, tool("small"))
+    assert 150 < len(offer.tools) < 170
+    assert offer.tools[0].name == "small"
+    assert told[0].startswith(f"{201 - len(offer.tools)} entries left out")
+    assert "all that the server describes is larger than 8 MB" in told[0]
+
+
+async def test_what_was_read_of_a_page_is_not_held_while_the_next_one_comes() -> None:
+    page = {
+        "tools": [tool(number, description="x" * 2_000_000) for number in range(1, 20)]
+    }  # names that cannot be used
+    tracemalloc.start()
+    try:
+        offer, told = await read(tools=[page] * 20)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (offer.tools, told[0][:24]) == ((), "380 entries left out: on")
+    assert most < 30_000_000
+
+
+async def test_a_cursor_longer_than_a_page_should_need_is_not_sent_back() -> None:
+    offer, told = await read(tools={"tools": [tool("a")], "nextCursor": "0" * 100_000})
+    assert [each.name for each in offer.tools] == ["a"]
     assert "does not end" in told[0]
 
 

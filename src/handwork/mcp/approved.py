@@ -98,10 +98,15 @@ class Approved:
             "when": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             "offer": offer.to_json(),
         }
-        file = self._file(name)
+        file, text = self._file(name), json.dumps(record) + "\n"
+        if len(text) > _LARGEST:
+            raise ConfigError(
+                f"What the MCP server {name} offers is too large to be kept: {len(text) >> 20} MB",
+                hint='take fewer of its tools: "tools" and "without_tools" of its entry; its tools are compared with what was kept before',
+            )
         try:
             with alone_in(self.folder):
-                write_privately(file, json.dumps(record) + "\n")
+                write_privately(file, text)
         except OSError as error:
             raise ConfigError(
                 f"What the MCP server {name} offers cannot be kept in {file}: {error.strerror or error}",
@@ -138,8 +143,12 @@ class Approved:
                 f"The record of an MCP server, {file}, cannot be read: {error.strerror or error}",
                 hint="check whose file it is, or delete it: the server's tools are then taken as they are",
             ) from None
-        with os.fdopen(descriptor, "rb") as opened:
+        try:
             self._check(file, os.fstat(descriptor))
+        except ConfigError:
+            os.close(descriptor)
+            raise
+        with os.fdopen(descriptor, "rb") as opened:  # of a folder it makes nothing
             try:
                 return json.loads(opened.read(_LARGEST + 1))
             except (ValueError, RecursionError):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
 
 from handwork.mcp.cleaning import (
     LONGEST_TEXT,
@@ -24,10 +26,14 @@ from handwork.tool.wording import counted
 MOST_PAGES = 100
 MOST_ENTRIES = 2_000
 """Of tools, of prompts and of resources."""
+LARGEST = 8 << 20
+"""Bytes (as JSON) of all tools and prompts together, or of all resources: they are held, compared, shown and kept."""
+_LONGEST_CURSOR = 1 << 16
 _METHOD_NOT_FOUND = -32601
 _TOLD = 3
 _AT_ONCE = 20
 Tell = Callable[[str], None]
+E = TypeVar("E")
 
 
 async def read_offer(client: Any, tell: Tell | None = None) -> Offer:
@@ -46,9 +52,8 @@ async def read_offer(client: Any, tell: Tell | None = None) -> Offer:
     left = _LeftOut()
     info, capabilities = client.server_info, client.server_capabilities
     tasks = client.protocol_version not in MODERN_PROTOCOL_VERSIONS  # from 2026 on it is the server that sees to that
-    tools = await _tools(await _pages(client.list_tools, "tools", left), left, tasks=tasks)
-    listed = await _pages(client.list_prompts, "prompts", left) if capabilities.prompts is not None else []
-    prompts = _prompts(listed, left)
+    tools = await _tools(client, left, tasks=tasks)
+    prompts = await _prompts(client, left) if capabilities.prompts is not None else ()
     if tell and left:
         tell(left.told())
     return Offer(
@@ -65,9 +70,16 @@ async def read_offer(client: Any, tell: Tell | None = None) -> Offer:
 async def read_resources(client: Any, tell: Tell | None = None) -> tuple[ResourceOffer, ...]:
     """The resources of a connected client's server and then their templates, each by address."""
     left = _LeftOut()
-    found = [_resource(each, str(each.uri)) for each in await _pages(client.list_resources, "resources", left)]
-    listed = await _pages(client.list_resource_templates, "resource_templates", left)
-    patterns = [_resource(each, each.uri_template, template=True) for each in listed]
+    found, patterns = list[ResourceOffer](), list[ResourceOffer]()
+
+    def take(listed: Any) -> None:
+        found.append(left.fits(_resource(listed, str(listed.uri))))
+
+    def take_template(listed: Any) -> None:
+        patterns.append(left.fits(_resource(listed, listed.uri_template, template=True)))
+
+    await _each(client.list_resources, "resources", left, take)
+    await _each(client.list_resource_templates, "resource_templates", left, take_template)
     if tell and left:
         tell(left.told())
     return (*sorted(found, key=lambda each: each.uri), *sorted(patterns, key=lambda each: each.uri))
@@ -75,45 +87,67 @@ async def read_resources(client: Any, tell: Tell | None = None) -> tuple[Resourc
 
 @dataclass(slots=True)
 class _LeftOut:
-    """What was left out, with its reason, and which lists were cut."""
+    """What was left out: how much, the first of it with its reason, and which lists were cut. It knows how much room there still is."""
 
     sentences: list[str] = field(default_factory=list)
+    number: int = 0
     cut: list[str] = field(default_factory=list)
+    room: int = LARGEST
 
     def __bool__(self) -> bool:
-        return bool(self.sentences or self.cut)
+        return bool(self.number or self.cut)
+
+    def add(self, sentence: str) -> None:
+        self.number += 1
+        if len(self.sentences) < _TOLD:
+            self.sentences.append(sentence)
+
+    def fits(self, entry: E) -> E:
+        """The entry, if there is room for it beside those before. Raises Unfit."""
+        size = len(TypeAdapter(type(entry)).dump_json(entry))
+        if size > self.room:
+            raise Unfit(f"all that the server describes is larger than {LARGEST >> 20} MB")
+        self.room -= size
+        return entry
 
     def told(self) -> str:
         parts = []
-        if self.sentences:
-            more = len(self.sentences) - _TOLD
+        if self.number:
+            more = self.number - len(self.sentences)
             rest = f"; and {more} more" if more > 0 else ""
-            what = counted(len(self.sentences), "entry", "entries")
-            parts.append(f"{what} left out: {'; '.join(self.sentences[:_TOLD])}{rest}.")
+            what = counted(self.number, "entry", "entries")
+            parts.append(f"{what} left out: {'; '.join(self.sentences)}{rest}.")
         if self.cut:
             parts.append(f"Its list of {' and '.join(self.cut)} does not end: only the beginning is used.")
         return " ".join(parts)
 
 
-async def _pages(ask: Callable[..., Awaitable[Any]], key: str, left: _LeftOut) -> list[Any]:
-    """All entries of a list; none where the server does not know the request."""
-    found: list[Any] = []
-    cursor, seen = None, set[str]()
+async def _each(ask: Callable[..., Awaitable[Any]], key: str, left: _LeftOut, take: Callable[[Any], None]) -> None:
+    """Have all entries of a list taken, page by page: what was read is not held while the next one comes. None where the server does
+    not know the request. What `take` calls Unfit is left out."""
+    number, cursor, seen = 0, None, set[str]()
     for _ in range(MOST_PAGES):
         page = await _page(ask, cursor)
         if page is None:
-            return found
-        found += getattr(page, key)
+            return
         told = (page.meta or {}).get(LEFT_OUT)
-        left.sentences += [one_line(each) for each in told] if isinstance(told, list) else []
-        cursor = page.next_cursor
-        if cursor is None and len(found) <= MOST_ENTRIES:
-            return found
-        if cursor is None or cursor in seen or len(found) > MOST_ENTRIES:
+        for sentence in told if isinstance(told, list) else []:
+            left.add(one_line(sentence))
+        entries, cursor = getattr(page, key), page.next_cursor
+        for entry in entries[: MOST_ENTRIES - number]:
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)  # two thousand tools take a second, and others work meanwhile
+            number += 1
+            try:
+                take(entry)
+            except Unfit as error:
+                left.add(f"{one_line(entry.name, 60) or 'one without a name'}: {error}")
+        if cursor is None and len(entries) <= number:
+            return
+        if cursor is None or number >= MOST_ENTRIES or cursor in seen or len(cursor) > _LONGEST_CURSOR:
             break
         seen.add(cursor)
     left.cut.append(key.replace("_", " "))
-    return found[:MOST_ENTRIES]
 
 
 async def _page(ask: Callable[..., Awaitable[Any]], cursor: str | None) -> Any:
@@ -127,22 +161,20 @@ async def _page(ask: Callable[..., Awaitable[Any]], cursor: str | None) -> Any:
         return None
 
 
-async def _tools(listed: list[Any], left: _LeftOut, *, tasks: bool) -> tuple[ToolOffer, ...]:
+async def _tools(client: Any, left: _LeftOut, *, tasks: bool) -> tuple[ToolOffer, ...]:
     made: dict[str, ToolOffer] = {}
-    for number, each in enumerate(listed):
-        if number % _AT_ONCE == 0:
-            await asyncio.sleep(0)  # two thousand of them take a second, and others work meanwhile
-        name = each.name if is_plain_name(each.name) else ""
-        try:
-            if not name:
-                raise Unfit("its name is too long, or cannot be seen")
-            if name in made:
-                raise Unfit("there are two of that name; the first is used")
-            if tasks and (each.meta or {}).get(TASK_ONLY):
-                raise Unfit("it can only be called as a task, in a way that Handwork does not know")
-            made[name] = _tool(name, each)
-        except Unfit as error:
-            left.sentences.append(f"{one_line(each.name, 60) or 'one without a name'}: {error}")
+
+    def take(listed: Any) -> None:
+        name = listed.name
+        if not is_plain_name(name):
+            raise Unfit("its name is too long, or cannot be seen")
+        if name in made:
+            raise Unfit("there are two of that name; the first is used")
+        if tasks and (listed.meta or {}).get(TASK_ONLY):
+            raise Unfit("it can only be called as a task, in a way that Handwork does not know")
+        made[name] = left.fits(_tool(name, listed))
+
+    await _each(client.list_tools, "tools", left, take)
     return tuple(made[name] for name in sorted(made))
 
 
@@ -176,24 +208,32 @@ def _usable(schema: JSON) -> dict[str, JSON]:
     return cleaned
 
 
-def _prompts(listed: list[Any], left: _LeftOut) -> tuple[PromptOffer, ...]:
+async def _prompts(client: Any, left: _LeftOut) -> tuple[PromptOffer, ...]:
     made: dict[str, PromptOffer] = {}
-    for each in listed:
-        if not is_plain_name(each.name) or each.name in made:
-            why = "there are two of that name; the first is used" if each.name in made else "its name cannot be seen"
-            left.sentences.append(f"{one_line(each.name, 60) or 'one without a name'}: {why}")
-            continue
-        made[each.name] = PromptOffer(
-            name=each.name,
-            description=clean(each.description),
-            title=one_line(each.title),
-            arguments=tuple(
-                PromptArgument(name=one.name, description=clean(one.description), required=bool(one.required))
-                for one in each.arguments or ()
-                if is_plain_name(one.name)
-            ),
-        )
+
+    def take(listed: Any) -> None:
+        name = listed.name
+        if not is_plain_name(name):
+            raise Unfit("its name cannot be seen")
+        if name in made:
+            raise Unfit("there are two of that name; the first is used")
+        made[name] = left.fits(_prompt(name, listed))
+
+    await _each(client.list_prompts, "prompts", left, take)
     return tuple(made[name] for name in sorted(made))
+
+
+def _prompt(name: str, listed: Any) -> PromptOffer:
+    return PromptOffer(
+        name=name,
+        description=clean(listed.description),
+        title=one_line(listed.title),
+        arguments=tuple(
+            PromptArgument(name=one.name, description=clean(one.description), required=bool(one.required))
+            for one in listed.arguments or ()
+            if is_plain_name(one.name)
+        ),
+    )
 
 
 def _resource(listed: Any, uri: str, *, template: bool = False) -> ResourceOffer:

@@ -25,6 +25,7 @@ class Records:
         self._configured, self._notify = settings.mcp.servers, notify
         self._approved = Approved(settings.home.config / "mcp")
         self._read: dict[str, Record | None] = {}
+        self._told = False
 
     def is_configured(self, name: str, settings: MCPServerSettings) -> bool:
         """Whether a file names this server."""
@@ -50,7 +51,9 @@ class Records:
             self._approved.keep(name, settings, offer)
             self._read[name] = self._approved.record(name)
         except ConfigError as error:
-            self._notify("warning", str(error))
+            if not self._told:  # a full disk says so at each step
+                self._told = True
+                self._notify("warning", str(error))
 
     def _record(self, name: str, settings: MCPServerSettings) -> Record | None:
         if not self.is_configured(name, settings):
