@@ -8,10 +8,10 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as validated
@@ -27,6 +27,8 @@ _SOON = 30.0
 _WAIT = 90.0
 _LOOK = 0.05
 T = TypeVar("T")
+Kept: TypeAlias = Literal["none", "kept", "ended"]
+"""Of a login: `ended` is one whose token has ended and cannot be renewed."""
 
 
 @validated(frozen=True, slots=True, config=STRICT)
@@ -87,6 +89,20 @@ class TokenStore:
         self.folder = home / "tokens" / f"{slug}-{digest}"
         self._entry = f"mcp {slug} {digest}"
 
+    def state(self) -> Kept:
+        """Whether a login is kept, by its file alone: a keyring, which may wait for its user, is not asked."""
+        keys = KeyStore(self.folder)
+        with self._told(keys):
+            entry = keys.entry(self._entry)
+        if entry is None or not entry.fits(self._address.origin):
+            return "none"
+        if not entry.key:  # the keyring holds it
+            return "kept"
+        grant = _grant_in(entry.key)
+        if grant is None:
+            return "none"
+        return "ended" if grant.over() and not grant.refresh_token else "kept"
+
     async def read(self) -> Grant | None:
         """What the last login or renewal left; None if there is nothing for this server."""
         return await self._do(self._read)
@@ -131,16 +147,19 @@ class TokenStore:
         entry = keys.entry(self._entry)
         if entry is None or not entry.fits(self._address.origin):
             return None
-        try:
-            return TypeAdapter(Grant).validate_json(keys.get(self._entry))
-        except ValidationError:
-            return None  # of another version, or damaged: a login puts it right
+        return _grant_in(keys.get(self._entry))
 
     async def _do(self, work: Callable[[KeyStore], T]) -> T:
         """In a thread: a keyring may wait for its user."""
         keys = KeyStore(self.folder)
-        try:
+        with self._told(keys):
             return await run_in_thread(work, keys)
+
+    @contextlib.contextmanager
+    def _told(self, keys: KeyStore) -> Iterator[None]:
+        """Inside the block, what goes wrong with the keys is said of this server, and what the user should know is told."""
+        try:
+            yield
         except ConfigError as error:
             raise self._failed(error.what, f"handwork mcp login {self._address.name} stores it anew") from None
         finally:
@@ -149,6 +168,14 @@ class TokenStore:
 
     def _failed(self, why: str, hint: str) -> MCPUnavailable:
         return MCPUnavailable(f"The login at the MCP server {self._address.name}: {why}", hint=hint, lasting=True)
+
+
+def _grant_in(text: str) -> Grant | None:
+    """None for what is of another version, or damaged: a login puts it right."""
+    try:
+        return TypeAdapter(Grant).validate_json(text)
+    except ValidationError:
+        return None
 
 
 def _locked(descriptor: int) -> bool:

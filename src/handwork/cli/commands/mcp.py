@@ -118,11 +118,18 @@ def add(
     raise typer.Exit(run_add(AddOptions(**(values | {each: tuple(values[each] or ()) for each in lists}))))
 
 
-def remove(name: Name, workspace: Workspace = None, config: Config = None) -> None:
-    """Take a server out of its file."""
+def remove(
+    name: Name,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep what was approved of it, its login and its installed program.")
+    ] = False,
+    workspace: Workspace = None,
+    config: Config = None,
+) -> None:
+    """Take a server out of its file. What only it needed goes, too."""
     from handwork.cli.mcp.remove import run_remove
 
-    raise typer.Exit(run_remove(name, workspace, config))
+    raise typer.Exit(run_remove(name, workspace, config, keep=keep))
 
 
 def approve(

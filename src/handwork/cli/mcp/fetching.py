@@ -25,7 +25,7 @@ from handwork.config.one_writer import alone_in
 from handwork.config.own_keys import without_keys
 from handwork.config.settings import Home
 from handwork.errors import ConfigError
-from handwork.mcp.programs import Installed, Package, find, folder_for, record
+from handwork.mcp.programs import RECORD, Installed, Package, find, folder_for, record
 
 _SECONDS = 900.0
 _LOOK_SECONDS = 60.0
@@ -75,6 +75,25 @@ async def install(found: Found, home: Home, *, scripts: bool) -> Installed:
             shutil.rmtree(folder, ignore_errors=True)
             raise
     return done
+
+
+def uninstall(found: Installed, home: Home) -> None:
+    """Delete what is installed. Raises ConfigError if something of it stays."""
+    folder = folder_of_installed(found, home)
+    with alone_in(home.programs):
+        try:
+            (folder / RECORD).unlink(missing_ok=True)  # first: what is not whole counts as not installed
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise ConfigError(f"{folder} cannot be deleted: {why}", hint="delete it yourself") from None
+
+
+def folder_of_installed(found: Installed, home: Home) -> Path:
+    """Where it lies."""
+    return folder_for(Package(found.kind, found.name, "", found.extras, found.more), found.version, home)
 
 
 def already(package: Package, home: Home) -> Installed | None:

@@ -86,4 +86,7 @@ def _json(server: Configured, state: Known) -> dict[str, object]:
         "mend": state.mend or None,
         "tools": state.tools,
         "approved": state.since or None,
+        "login": state.login or None,
+        "package": state.package or None,
+        "installed": state.installed or None,
     }
