@@ -102,3 +102,9 @@ def test_reading_at_a_server_in_the_sandbox_only_reads_and_elsewhere_reaches_out
 
 def test_what_the_model_reads_of_it_does_not_depend_on_the_servers(place: Place) -> None:
     assert of(a=connect(place)).to_param() == MCPResources(dict).to_param() == MCPResources(dict).fresh().to_param()
+
+
+def test_a_key_in_a_servers_address_is_not_told_with_what_a_call_does(place: Place) -> None:
+    settings = MCPServerSettings(type="http", url="https://me:secret@h.example/mcp?key=secret#secret")
+    (action,) = _actions({}, web=place.connect_to(settings, name="web"))
+    assert action.resource == "https://h.example/mcp"

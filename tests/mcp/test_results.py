@@ -10,7 +10,7 @@ import pytest
 
 from handwork.errors import MCPLoginNeeded, MCPRefused, MCPServerError, MCPUnavailable
 from handwork.mcp.content import Answer, Embedded, Link, Media, Part, Text, Unknown
-from handwork.mcp.results import LARGEST, MOST_PARTS, MOST_PICTURES, failure, result_of, text_of_resource
+from handwork.mcp.results import LARGEST, MOST_FILES, MOST_PARTS, MOST_PICTURES, failure, result_of, text_of_resource
 from handwork.schema import Artifact, ToolResult
 
 DATA = base64.b64encode(b"some bytes").decode()
@@ -81,6 +81,13 @@ async def test_a_hundred_pictures_are_kept_and_more_are_told() -> None:
     result = await of(*[Media("image", "b25l", "image/png")] * (MOST_PICTURES + 5))
     assert len(result.images) == MOST_PICTURES
     assert result.system == "Only the first 100 pictures are kept"
+
+
+async def test_a_hundred_files_are_kept_and_of_more_it_is_said_that_they_are_left_out() -> None:
+    files = Files()
+    result = await of(*[Embedded("x://y", blob=DATA)] * (MOST_FILES + 5), files=files)
+    assert (len(files.kept), len(result.artifacts)) == (MOST_FILES, MOST_FILES)
+    assert str(result).count(", left out") == 5
 
 
 async def test_sounds_and_other_data_become_files_that_the_text_names() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from handwork.errors import MCPRefused, MCPServerError, ToolError
 from handwork.mcp.actions import resource_of
+from handwork.mcp.address import shown_url
 from handwork.mcp.cleaning import one_line
 from handwork.mcp.connection import Connection
 from handwork.mcp.offer import ResourceOffer
@@ -87,7 +88,10 @@ def _action(connection: Connection) -> Action:
     settings = connection.settings
     if settings.type == "stdio" and settings.sandbox:
         return Action(kind="read", resource=resource_of(connection.name), repeatable=True)
-    return Action(kind="network", resource=settings.url if settings.type != "stdio" else "*", repeatable=True)
+    place = (
+        shown_url(settings.url) if settings.type != "stdio" else "*"
+    )  # a key may stand in an address, and actions are journaled
+    return Action(kind="network", resource=place, repeatable=True)
 
 
 async def _listed(connection: Connection) -> str:

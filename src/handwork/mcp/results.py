@@ -23,6 +23,7 @@ MOST_PARTS = 10_000
 LARGEST = 64 * 1024 * 1024
 """Characters that all parts of one answer have together; what lies behind is left out."""
 MOST_PICTURES = 100
+MOST_FILES = 100
 _LARGEST_STRUCTURED = 1024 * 1024
 _ENDINGS = {
     "application/json": ".json",
@@ -177,7 +178,7 @@ async def _kept(pile: _Pile, data: str, media_type: str, name: str, keep: Keep |
     except (binascii.Error, ValueError):
         return f"{kind}, which is no base64 and is left out"
     told = f"{kind}, {counted(len(raw), 'byte')}"
-    if keep is None:
+    if keep is None or len(pile.artifacts) >= MOST_FILES:
         return f"{told}, left out"
     try:
         path, artifact = await keep(f"{name}{_ENDINGS.get(kind.partition(';')[0].strip().lower(), '.bin')}", raw, kind)
