@@ -55,3 +55,17 @@ async def test_a_name_that_is_taken_is_asked_about(workspace: Path, home: Path) 
     window.type("y\r")
     assert await window.end() == 0
     assert json.loads((home / "mcp.json").read_text()) == {"mcpServers": {"it": {"command": sys.executable}}}
+
+
+async def test_a_folder_that_is_named_and_not_shown_is_asked_about(workspace: Path, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for answer, paths in (("y", [str(folder)]), ("n", None)):
+        window = await Terminal.run(
+            "mcp", "add", "it", "--replace", "--no-test", "--", "cat", str(folder), cwd=workspace
+        )
+        await window.expect("Let the server read that?")
+        assert f"The sandbox does not show {folder}" in " ".join(window.plain.split())
+        window.type(f"{answer}\r")
+        assert await window.end() == 0
+        assert json.loads((home / "mcp.json").read_text())["mcpServers"]["it"].get("paths") == paths

@@ -203,6 +203,43 @@ async def test_a_name_that_is_taken_is_replaced_only_if_that_is_said(workspace: 
     assert entries(home) == {"it": {"command": PYTHON}, "other": {"command": "kept"}}
 
 
+async def test_what_a_server_lacks_is_added_to_its_entry_by_name(workspace: Path, home: Path, tmp_path: Path) -> None:
+    configure(home, it={"command": "cat", "args": ["x"], "paths": ["/a"], "env": {"A": "1"}}, other={"command": "cat"})
+    typed = ("--path", str(tmp_path), "--allow-net", "a.example", "--env", "B=2", "--timeout", "9", "--no-test")
+    ended = await mcp(workspace, "add", "it", *typed)
+    assert (ended.code, ended.err.splitlines()) == (0, [f"Changed: it, in {home / 'mcp.json'}"])
+    assert entries(home) == {
+        "it": {
+            "command": "cat",
+            "args": ["x"],
+            "paths": ["/a", str(tmp_path)],
+            "env": {"A": "1", "B": "2"},
+            "allow_net": ["a.example"],
+            "timeout": 9.0,
+        },
+        "other": {"command": "cat"},
+    }
+    wrong = await mcp(workspace, "add", "it", "--header", "A=B")
+    assert (wrong.code, "--header is for servers that have an address" in wrong.err) == (2, True)
+
+
+async def test_a_server_that_another_file_names_is_not_changed_here(workspace: Path, home: Path) -> None:
+    (home / "config.toml").write_text('[mcp.servers.it]\ncommand = "cat"\n')
+    ended = await mcp(workspace, "add", "it", "--path", "/a")
+    assert ended.code == 2
+    assert f"it is not in {home / 'mcp.json'}, but in {home / 'config.toml'}" in ended.err
+    assert not (home / "mcp.json").exists()
+
+
+async def test_a_file_that_only_this_folder_has_is_warned_about(workspace: Path, home: Path, script: str) -> None:
+    ended = await mcp(workspace, "add", "it", "--no-test", "--", PYTHON, Path(script).name)
+    assert "! stub.py is looked for in whatever folder the agent works" in ended.err
+    assert "--workspace" in ended.err
+    for whole in ((script,), ("--workspace", "."), ("nothing.py",)):
+        ended = await mcp(workspace, "add", "it", "--no-test", "--replace", "--", PYTHON, *whole)
+        assert "is looked for" not in ended.err
+
+
 async def test_a_server_that_does_not_connect_stays_unless_strict(workspace: Path, home: Path, script: str) -> None:
     ended = await mcp(workspace, "add", "it", "--", PYTHON, script, "--die", "7")
     assert ended.code == 0
@@ -225,6 +262,8 @@ async def test_a_server_that_does_not_connect_stays_unless_strict(workspace: Pat
         (["add", "it", "--header", "A=B", "--", "x"], "--header is for servers that have an address"),
         (["add", "it", "--type", "http", "--", "x"], "--type http and what it is for do not fit"),
         (["add", "it", "--env", "A", "--", "x"], "--env A: what is its value?"),
+        (["add", "it", "--url", "tickets.example.com/mcp"], "it begins with https:// or http://"),
+        (["add", "it", "--url", "htp://x"], "htp://x is no address of a server"),
         (["add", "it", "--allow-net", "a b", "--", "x"], "allow_net"),
         (["add", "it"], "There is no MCP server 'it' yet"),
         (["add", "it"], "handwork mcp add it -- uvx it"),
@@ -280,8 +319,8 @@ async def test_any_command_can_be_tested_without_being_written_down(workspace: P
         (["--mute"], "did not answer within 2 s", '"timeout" of it in mcp.json'),
         (["--banner", "3"], "It wrote 3 lines on its standard output that are no messages", "standard error"),
         (["--no-tools"], "It has no tools", ""),
-        (["--die", "1", "--say", "getaddrinfo ENOTFOUND api.a.example"], "It looks for the network", '"allow_net": ["api.a.example"]'),
-        (["--die", "1", "--say", "cannot open /etc/shells"], "/etc/shells is here, but not to be seen", '"paths": ["/etc/shells"]'),
+        (["--die", "1", "--say", "getaddrinfo ENOTFOUND api.a.example"], "It looks for the network", "--allow-net api.a.example"),
+        (["--die", "1", "--say", "cannot open /etc/shells"], "/etc/shells is here, but not to be seen", "--path /etc/shells"),
         (["--describe", "echo=\u202eevil"], "", ""),
     ],
 )  # fmt: skip
@@ -307,6 +346,9 @@ async def test_a_program_that_the_sandbox_does_not_show_is_named_with_the_paths_
     program.chmod(0o755)
     configure(home, it={"command": str(program)})
     found = json.loads((await mcp(workspace, "test", "it", "--json")).out)
+    hidden = [each for each in found["problems"] if "not to be seen in the sandbox" in each["what"]]
+    assert hidden[0]["mend"] == f"handwork mcp add it --path {tmp_path / 'far'} shows it"
+    found = json.loads((await mcp(workspace, "test", str(program), "--json")).out)
     hidden = [each for each in found["problems"] if "not to be seen in the sandbox" in each["what"]]
     assert hidden[0]["mend"] == f'"paths": ["{tmp_path / "far"}"] in its entry shows it'
 

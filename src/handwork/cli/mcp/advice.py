@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -14,6 +14,7 @@ from handwork.config import MCPServerSettings, Settings
 from handwork.errors import MCPLoginNeeded, MCPUnavailable
 from handwork.llm.tokens import TokenMeter
 from handwork.mcp.actions import WORST, actions_of
+from handwork.mcp.own_command import own_command
 from handwork.mcp.programs import package_of, program_paths
 from handwork.mcp.tool import MCPClientTool
 from handwork.schema import Request
@@ -68,7 +69,7 @@ def effect(tool: MCPClientTool) -> str:
 def _failure(looked: Looked) -> Iterator[Problem]:
     if (error := looked.error) is None:
         return
-    hint = f"handwork mcp login {looked.name}" if isinstance(error, MCPLoginNeeded) and not error.hint else error.hint
+    hint = own_command("login", looked.name) if isinstance(error, MCPLoginNeeded) and not error.hint else error.hint
     yield Problem(error.what, hint)
 
 
@@ -84,26 +85,29 @@ def _in_the_sandbox(looked: Looked, settings: Settings, workspace: Path) -> Iter
     if looked.error and PurePath(server.command).name in _ENGINES:
         yield Problem(
             "The sandbox has no container engine",
-            _entry('"sandbox": false', "runs it beside the sandbox, with your rights"),
+            _add(
+                looked, settings, '"sandbox": false', ["--no-sandbox"], "runs it beside the sandbox, with your rights"
+            ),
         )
     elif looked.error and _is_plain(server) and (hidden := hidden_program(server, workspace)):
         paths = json.dumps([*server.paths, *hidden.paths])
+        words = [word for path in hidden.paths for word in ("--path", path)]
         yield Problem(
             f"Its program {hidden.command} is here, but not to be seen in the sandbox",
-            _entry(f'"paths": {paths}', "shows it"),
+            _add(looked, settings, f'"paths": {paths}', words, "shows it"),
         )
     if _NO_NETWORK.search(text) and not settings.sandbox.network:
         host = found[1] if (found := _HOST.search(text)) else "HOST"
         yield Problem(
             "It looks for the network, which the sandbox does not have",
-            _entry(f'"allow_net": ["{host}"]', "opens it to one host"),
+            _add(looked, settings, f'"allow_net": ["{host}"]', ["--allow-net", host], "opens it to one host"),
         )
     shown = (*server.paths, *program_paths(server, settings.home))
     named = [*server.args, *(match[1] for match in _PATH.finditer(text))]
     for path in dict.fromkeys(each for each in named if each.startswith("/") and _is_hidden(each, shown, workspace)):
         yield Problem(
             f"{path} is here, but not to be seen in the sandbox",
-            _entry(f'"paths": {json.dumps([path])}', "shows it, read-only"),
+            _add(looked, settings, f'"paths": {json.dumps([path])}', ["--path", path], "shows it, read-only"),
         )
 
 
@@ -122,7 +126,11 @@ def _is_hidden(path: str, shown: tuple[str, ...], workspace: Path) -> bool:
         return False
 
 
-def _entry(text: str, does: str) -> str:
+def _add(looked: Looked, settings: Settings, text: str, options: Sequence[str], does: str) -> str:
+    """What opens something for a server: a command for one that is configured and all of which can be typed, else what its entry
+    has to say."""
+    if options and looked.name in settings.mcp.servers:
+        return f"{own_command('add', looked.name, *options)} {does}"
     return f"{text} in its entry {does}"
 
 

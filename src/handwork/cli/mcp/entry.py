@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from handwork.config import MCPServerSettings
 from handwork.config.layers import Layer
+from handwork.config.masking import without_secrets
 from handwork.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9_](?:[\w.-]{0,62}[A-Za-z0-9_])?", re.ASCII)
@@ -46,6 +47,11 @@ class AddOptions:
         """Whether it says what is to be started or asked."""
         return bool(self.command or self.url)
 
+    @property
+    def says_more(self) -> bool:
+        """Whether it says anything that stands in an entry beside that."""
+        return bool(_details(self))
+
 
 def check_name(name: str) -> str:
     """The name, if a server can be called so. Raises ConfigError."""
@@ -72,14 +78,38 @@ def entry_of(options: AddOptions) -> dict[str, Any]:
             f"There is no option {command[0]}",
             hint="what belongs to the server's own command stands behind --: handwork mcp add NAME -- COMMAND ARGS…",
         )
+    if url and "${" not in url and not _ADDRESS.fullmatch(url):
+        raise ConfigError(
+            f"{without_secrets(url)} is no address of a server", hint="it begins with https:// or http://"
+        )
     _check_kind(options, bool(command))
-    entry: dict[str, Any] = {"type": options.type if options.type != "stdio" else None, "url": url}
-    if command:
-        entry |= {"command": command[0], "args": list(command[1:])}
-    entry |= {"env": _pairs("--env", options.env), "headers": _pairs("--header", options.header)}
-    entry |= {"cwd": options.cwd, "timeout": options.timeout, "paths": [_path(each) for each in options.path]}
-    entry |= {"allow_net": list(options.allow_net), "sandbox": False if options.no_sandbox else None}
-    return {key: value for key, value in entry.items() if value not in (None, [], {}, "")}
+    if url:
+        return {"url": url, **_details(options)}
+    args = {"args": list(command[1:])} if command[1:] else {}
+    return {"command": command[0], **args, **_details(options)}
+
+
+def with_more(entry: Mapping[str, Any], options: AddOptions) -> dict[str, Any]:
+    """The entry of a server that is there with what was typed besides: lists and tables grow. Raises ConfigError as entry_of."""
+    _check_kind(options, "command" in entry)
+    more = dict(entry)
+    for key, value in _details(options).items():
+        before = more.get(key)
+        if isinstance(before, list) and isinstance(value, list):
+            value = list(dict.fromkeys((*before, *value)))
+        elif isinstance(before, dict) and isinstance(value, dict):
+            value = before | value
+        more[key] = value
+    return more
+
+
+def _details(options: AddOptions) -> dict[str, Any]:
+    """What was typed beside the command or address, without what was not."""
+    found: dict[str, Any] = {"type": options.type if options.type != "stdio" else None}
+    found |= {"env": _pairs("--env", options.env), "headers": _pairs("--header", options.header)}
+    found |= {"cwd": options.cwd, "timeout": options.timeout, "paths": [_path(each) for each in options.path]}
+    found |= {"allow_net": list(options.allow_net), "sandbox": False if options.no_sandbox else None}
+    return {key: value for key, value in found.items() if value not in (None, [], {}, "")}
 
 
 def settings_of(name: str, entry: dict[str, Any], where: str = "what was typed") -> MCPServerSettings:

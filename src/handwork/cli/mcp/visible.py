@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +61,28 @@ def hidden_program(settings: MCPServerSettings, workspace: Path) -> Hidden | Non
     if not wanted and named == settings.command:
         return None
     return Hidden(named, tuple(dict.fromkeys(wanted)))
+
+
+def hidden_arguments(settings: MCPServerSettings, workspace: Path) -> list[str]:
+    """The whole paths among a server's arguments that are here and that its sandbox would not show."""
+    if settings.type != "stdio" or not settings.sandbox:
+        return []
+    whole = [each for each in settings.args if each.startswith("/")]
+    return [each for each in dict.fromkeys(whole) if _is_here(each) and not is_visible(each, settings.paths, workspace)]
+
+
+def files_of_this_folder(arguments: Sequence[str], workspace: Path) -> list[str]:
+    """The files among a server's arguments that are found from this workspace only."""
+    return [
+        each for each in arguments if not each.startswith(("/", "-", "~")) and _is_here(workspace / each, file=True)
+    ]
+
+
+def _is_here(path: str | Path, *, file: bool = False) -> bool:
+    try:
+        return Path(path).is_file() if file else Path(path).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def in_the_sandbox(command: str) -> bool:
