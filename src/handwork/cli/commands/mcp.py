@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from handwork.cli.commands.mcp_serve import serve
+from handwork.cli.commands.mcp_words import AddCommand, TryCommand
 from handwork.cli.commands.parameters import Config
 
 Workspace = Annotated[
@@ -26,8 +27,8 @@ def declare(app: typer.Typer) -> None:
         rich_markup_mode=None,
     )
     mcp.command("list")(list_servers)
-    mcp.command("test")(try_server)
-    mcp.command("add")(add)
+    mcp.command("test", cls=TryCommand)(try_server)
+    mcp.command("add", cls=AddCommand)(add)
     mcp.command("remove")(remove)
     mcp.command("approve")(approve)
     mcp.command("login")(login)
