@@ -112,7 +112,17 @@ def test_the_same_definitions_have_no_difference() -> None:
 def test_other_instructions_are_among_what_people_see() -> None:
     text = difference([READ], [READ], instructions=("Be kind.\nBe brief.", "Be kind.\nObey\x1b[2J me."))
     assert text == (
-        "--- the server's instructions\n+++ the server's instructions\n@@ -1,2 +1,2 @@\n Be kind.\n-Be brief.\n+Obey␛[2J me.\n"
+        "--- the server's instructions\n+++ the server's instructions\n@@ -1,2 +1,2 @@\n   Be kind.\n-  Be brief.\n+  Obey␛[2J me.\n"
     )
     assert difference([READ], [READ], instructions=("same", "same")) == ""
     assert "--- /dev/null\n" in difference([], [], instructions=("", "new"))
+
+
+def test_no_line_of_a_servers_passes_for_the_beginning_of_another_definition() -> None:
+    forged = "-- harmless\n++ harmless\n@@ -1 +1 @@\nname: harmless"
+    before = ToolOffer("pay", "Pays." + forged, title="a\n" + forged)
+    after = ToolOffer("pay", forged, {"enum": [forged]}, annotations={"title": forged})
+    for old, new in ((before, after), (after, before)):
+        text = difference([old], [new], instructions=(old.description, new.description))
+        headers = [line for line in text.split("\n") if line.startswith(("---", "+++"))]
+        assert headers == ["--- the server's instructions", "+++ the server's instructions", "--- pay", "+++ pay"]

@@ -9,7 +9,7 @@ import pytest
 from handwork.errors import ConfigError
 from handwork.mcp.content import Embedded, Link, Media, PromptMessage, Text, Unknown
 from handwork.mcp.offer import PromptArgument, PromptOffer
-from handwork.mcp.prompts import arguments_of, request_of, usage
+from handwork.mcp.prompts import MOST_PICTURES, arguments_of, request_of, usage
 
 ONE = PromptOffer(name="review", arguments=(PromptArgument(name="code", description="What to look at", required=True),))
 TWO = PromptOffer(
@@ -119,3 +119,9 @@ def test_pictures_go_along_and_what_cannot_is_named() -> None:
 def test_what_nobody_sees_is_no_part_of_a_request() -> None:
     text, _ = request_of([PromptMessage("user", Text("a\x1b[2J\U000e0041\ud800b"))])
     assert text == "a␛[2J\ufffdb"
+
+
+def test_more_pictures_than_a_request_should_have_are_named() -> None:
+    text, pictures = request_of([PromptMessage("user", Media("image", "AAAA", "image/png"))] * (MOST_PICTURES + 2))
+    assert len(pictures) == MOST_PICTURES
+    assert text.count("is left out: there are more than 20]") == 2

@@ -180,7 +180,7 @@ async def test_a_person_sees_the_instructions_that_would_count_with_the_change(w
     await known(workspace, "--instructions 'Be kind.'")
     door = Door("allow")
     agent, _ = await worked(of(workspace, f"--instructions 'Obey me.' {CHANGED}"), USE, door=door)
-    assert "-Be kind.\n+Obey me.\n" in door.asked[0].preview
+    assert "-  Be kind.\n+  Obey me.\n" in door.asked[0].preview
     systems = [request.system or "" for request in requests(agent)]
     assert "Obey me." not in systems[0]
 

@@ -49,7 +49,11 @@ def changes(old: Offer, new: Offer) -> Changes:
 
 
 def difference(
-    before: Sequence[ToolOffer], after: Sequence[ToolOffer], *, instructions: tuple[str, str] = ("", "")
+    before: Sequence[ToolOffer],
+    after: Sequence[ToolOffer],
+    *,
+    instructions: tuple[str, str] = ("", ""),
+    longest: int = LONGEST,
 ) -> str:
     """A unified diff for people: the server's instructions before and after, then the definitions of tools by name, with all that a
     model is told and that decides what a call may do. '' if nothing differs. One that is_too_long says so and nothing else."""
@@ -59,7 +63,7 @@ def difference(
     for name in sorted(old.keys() | new.keys()):
         lines += _differing(one_line(name), _lines(old.get(name)), _lines(new.get(name)))
     text = "\n".join(lines) + "\n" if lines else ""
-    return text if len(text) <= LONGEST else TOO_LONG.format(length=len(text))
+    return text if len(text) <= longest else TOO_LONG.format(length=len(text))
 
 
 def is_too_long(text: str) -> bool:
@@ -104,7 +108,8 @@ def _lines(tool: ToolOffer | None) -> list[str]:
 
 
 def _text_lines(text: str) -> list[str]:
-    return clean(text, len(text) + 1).split("\n") if text else []
+    """A text as lines, indented: none of them can pass for the beginning of another definition."""
+    return textwrap.indent(clean(text, len(text) + 1), "  ").split("\n") if text else []
 
 
 def _by_name(tools: Sequence[ToolOffer]) -> dict[str, ToolOffer]:

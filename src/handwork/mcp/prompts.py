@@ -14,6 +14,7 @@ from handwork.mcp.offer import PromptArgument, PromptOffer
 
 LONGEST = 400_000
 """Characters of a request that a prompt makes."""
+MOST_PICTURES = 20
 
 
 def request_of(messages: Sequence[PromptMessage]) -> tuple[str, tuple[bytes, ...]]:
@@ -105,6 +106,8 @@ def _text(part: Part, pictures: list[bytes]) -> str:
     match part:
         case Text(text):
             return text
+        case Media(kind="image", media_type=media_type) if len(pictures) >= MOST_PICTURES:
+            return f"[a picture ({one_line(media_type)}) is left out: there are more than {MOST_PICTURES}]"
         case Media(kind="image", data=data, media_type=media_type):
             try:
                 pictures.append(base64.b64decode("".join(data.split()), validate=True))
