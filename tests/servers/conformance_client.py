@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import sys
 import tempfile
 import threading
@@ -77,7 +78,7 @@ async def _drive(url: str, settings: MCPServerSettings, home: Path) -> int:
             print(said, file=sys.stderr)
             if "handwork mcp login" not in said:
                 return 1
-            await _log_in(settings, home, said.partition("--scope '")[2].partition("'")[0])
+            await _log_in(settings, home, next(iter(shlex.split(said.partition("--scope ")[2])), ""))
         finally:
             await connection.close()
     return 1

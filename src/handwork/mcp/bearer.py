@@ -8,6 +8,7 @@ import contextlib
 from handwork.errors import MCPLoginNeeded, MCPUnavailable
 from handwork.mcp.address import Address
 from handwork.mcp.login_web import LoginRefused, checked, post, signed, tokens_of
+from handwork.mcp.own_command import own_command
 from handwork.mcp.surroundings import Surroundings
 from handwork.mcp.tokens import Grant, TokenStore
 
@@ -79,7 +80,7 @@ class Bearer:
             if refusal.final:
                 await self._store.forget()
                 self._adopt(None)
-            raise MCPLoginNeeded(refusal.what, hint=f"handwork mcp login {address.name}", lasting=True) from None
+            raise MCPLoginNeeded(refusal.what, hint=own_command("login", address.name), lasting=True) from None
         grant = grant.renewed(*tokens)
         await self._store.write(grant)  # the old one is worth nothing any more: the new one is kept before it is used
         self._adopt(grant)

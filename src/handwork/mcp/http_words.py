@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from handwork.errors import MCPLoginNeeded, MCPUnavailable
 from handwork.mcp.address import Address, shown_url
+from handwork.mcp.own_command import own_command
 from handwork.schema.visible import without_hidden
 
 _ERRNO = re.compile(r"\[Errno (-?\d+)\]")
@@ -55,9 +56,9 @@ def refused(address: Address, status: int, headers: Mapping[str, str], body: byt
     what = f"The MCP server {address.name} at {address.shown} answered {_status(status)}{said}"
     if status == 403:
         if parameter(headers, "error") == "insufficient_scope":
-            scope = f" --scope '{found}'" if (found := _scope(headers)) else ""
+            scope = ("--scope", found) if (found := _scope(headers)) else ()
             return MCPLoginNeeded(
-                what, hint=f"it wants more rights: handwork mcp login {address.name}{scope}", lasting=True
+                what, hint=f"it wants more rights: {own_command('login', address.name, *scope)}", lasting=True
             )
         return MCPUnavailable(
             what, hint="who you are there may not do this: check the entry's headers or login", lasting=True
@@ -86,11 +87,11 @@ def unknown(address: Address, headers: Mapping[str, str]) -> MCPUnavailable:
     if address.own_login:
         return MCPLoginNeeded(
             f"{where} does not take the credentials that are configured for it",
-            hint=f"check the entry's headers; without an Authorization there, `handwork mcp login {address.name}` can log in",
+            hint=f"check the entry's headers; without an Authorization there, `{own_command('login', address.name)}` can log in",
             lasting=True,
         )
     why = " again" if parameter(headers, "error") == "invalid_token" else ""
-    return MCPLoginNeeded(f"{where} wants you to log in{why}", hint=f"handwork mcp login {address.name}", lasting=True)
+    return MCPLoginNeeded(f"{where} wants you to log in{why}", hint=own_command("login", address.name), lasting=True)
 
 
 def elsewhere(address: Address, target: str) -> MCPUnavailable:

@@ -20,6 +20,7 @@ from handwork.mcp.login_client import Client, client_for
 from handwork.mcp.login_discovery import Issuer, find_issuer
 from handwork.mcp.login_redirect import Expected, Landing, landing
 from handwork.mcp.login_web import checked, post, signed, tokens_of
+from handwork.mcp.own_command import own_command
 from handwork.mcp.tokens import Grant, TokenStore
 
 PATIENCE = 600.0
@@ -178,7 +179,7 @@ async def _answer(address: Address, page: Landing, person: Person, patience: flo
     except TimeoutError:
         raise MCPUnavailable(
             f"The login at the MCP server {address.name} was not completed within {patience:g} s",
-            hint=f"handwork mcp login {address.name} begins anew",
+            hint=f"{own_command('login', address.name)} begins anew",
         ) from None
     finally:
         if pasting is not None:

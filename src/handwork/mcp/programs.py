@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from handwork.config import MCPServerSettings
 from handwork.config.settings import Home
 from handwork.errors import MCPUnavailable
+from handwork.mcp.own_command import own_command
 
 Kind: TypeAlias = Literal["npm", "python"]
 RECORD = "installed.json"
@@ -129,7 +130,7 @@ def resolved(name: str, settings: MCPServerSettings, home: Home) -> MCPServerSet
     found = find(package, home)
     if found is None:
         what = f"The MCP server {name}: {package.requirement} ({package.origin}) is not installed"
-        raise MCPUnavailable(what, hint=f"handwork mcp add {name} installs it", lasting=True)
+        raise MCPUnavailable(what, hint=f"{own_command('add', name)} installs it", lasting=True)
     begin = program_of(found, package)
     paths = tuple(dict.fromkeys((*settings.paths, *found.paths)))
     return settings.model_copy(update={"command": begin[0], "args": (*begin[1:], *package.arguments), "paths": paths})

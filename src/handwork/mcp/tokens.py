@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass as validated
 from handwork.config.keys import KeyStore
 from handwork.errors import ConfigError, MCPUnavailable
 from handwork.mcp.address import Address
+from handwork.mcp.own_command import own_command
 from handwork.schema.values import STRICT
 from handwork.tool.threads import run_in_thread
 
@@ -161,7 +162,7 @@ class TokenStore:
         try:
             yield
         except ConfigError as error:
-            raise self._failed(error.what, f"handwork mcp login {self._address.name} stores it anew") from None
+            raise self._failed(error.what, f"{own_command('login', self._address.name)} stores it anew") from None
         finally:
             for text in keys.take_notices():
                 self._tell(text)

@@ -15,6 +15,7 @@ from handwork.events import ApprovalRequested, ApprovalResolved, Event
 from handwork.mcp.changes import difference, is_too_long
 from handwork.mcp.connection import Connection
 from handwork.mcp.offer import Offer, ToolOffer
+from handwork.mcp.own_command import own_command
 from handwork.schema import Action, Approval, ApprovalRequest, Approve, Function, ToolCall
 from handwork.session.records import Records
 from handwork.tool.call_clock import CallClock
@@ -23,7 +24,7 @@ ABOUT_A_SERVER = "mcp server"
 """What a question about a server's definitions calls itself; no tool can have this name."""
 _MOST = 3
 """Questions about one server in one session: one that changes without end is not put to a person without end."""
-_LEFT_OUT = "The MCP server {name} {what} since that was approved: left out until somebody looks at it (handwork mcp approve {name})."
+_LEFT_OUT = "The MCP server {name} {what} since that was approved: left out until somebody looks at it ({look})."
 _TOO_OFTEN = "The MCP server {name} {what} once more; what it changed is left out in this session."
 _MOST_NAMED = 8
 _NOBODY = "nobody waits for the answer any more"
@@ -198,7 +199,8 @@ class Definitions:
         """Say it once a session, however often the server changes."""
         if not known.told:
             known.told = True
-            self._session.notify("warning", words.format(name=connection.name, what=changes.words))
+            look = own_command("approve", connection.name)
+            self._session.notify("warning", words.format(name=connection.name, what=changes.words, look=look))
 
     async def _put(self, request: ApprovalRequest, door: Approve) -> Approval:
         session = self._session

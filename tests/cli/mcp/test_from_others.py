@@ -89,3 +89,11 @@ async def test_the_list_says_where_other_programs_have_servers_and_uses_none_of_
     assert f"haveservers,too:{workspace}/.vscode/mcp.json,{tmp_path}/.cursor/mcp.json" in shown
     assert "handwork mcp add --from FILE" in ended.out
     assert "No MCP server is configured." in ended.out
+
+
+async def test_a_name_that_a_shell_would_read_as_more_is_one_word_in_what_is_to_be_typed(
+    workspace: Path, home: Path
+) -> None:
+    (home / "mcp.json").write_text(json.dumps({"mcpServers": {"it; touch gone": {"command": "uvx", "args": ["none"]}}}))
+    listed = await handwork("mcp", "list", cwd=workspace)
+    assert "handwork mcp add 'it; touch gone' installs it" in listed.out

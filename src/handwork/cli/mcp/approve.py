@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from handwork.cli.clean import show_exactly
 from handwork.cli.mcp.advice import problems
 from handwork.cli.mcp.configured import configured, the_one
-from handwork.cli.mcp.look import Looked, compare, look
+from handwork.cli.mcp.laid_out import laid_out
+from handwork.cli.mcp.look import compare, look
 from handwork.cli.mcp.show import draw, draw_diff
 from handwork.cli.screen import is_terminal, open_screen
 from handwork.cli.setup.talk import Left, Talk
 from handwork.cli.workspace import real_folder
 from handwork.errors import ConfigError
 from handwork.mcp.approved import Approved
+from handwork.mcp.changes import is_too_long
+from handwork.mcp.own_command import own_command
 from handwork.tool.wording import counted
 
 
@@ -31,11 +35,15 @@ def run_approve(name: str, workspace: Path | None, config: Path | None, *, yes: 
     if looked.record is not None and looked.record.is_about(server) and not looked.differs:
         screen.line(f"{name} is as it was approved on {looked.record.when[:10]}: there is nothing to decide.")
         return 0
-    if looked.diff:
+    file = None
+    if is_too_long(looked.diff):
+        file = laid_out(looked, settings.home)
+        screen.line(f"{name} changed more than can be shown here. All of it is in {show_exactly(str(file))}", "yellow")
+    elif looked.diff:
         draw_diff(looked, screen)
     else:
         draw(looked, [], screen)
-    if not yes and not _agreed(name, looked):
+    if not (_read(name, file) if file else yes or _agreed(name)):
         screen.line(f"Not approved: what {name} changed stays left out.", "yellow")
         return 1
     approved.keep(name, server, looked.offer)
@@ -43,13 +51,31 @@ def run_approve(name: str, workspace: Path | None, config: Path | None, *, yes: 
     return 0
 
 
-def _agreed(name: str, looked: Looked) -> bool:
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+def _agreed(name: str) -> bool:
+    if not _has_human():
         raise ConfigError(
-            f"Nobody is there to approve {name}", hint=f"look at the above, and then: handwork mcp approve {name} --yes"
+            f"Nobody is there to approve {name}",
+            hint=f"look at the above, and then: {own_command('approve', name, '--yes')}",
         )
-    talk = Talk(open_screen(sys.stdout, spins=False), sys.stdin)
+    return _typed("Approve it as it is now? [y]es, [n]o: ") in ("y", "yes")
+
+
+def _read(name: str, file: Path) -> bool:
+    """Of what was not shown nobody says yes by habit, and no option does: it takes a person and the whole word."""
+    if not _has_human():
+        raise ConfigError(
+            f"What {name} changed was not shown, so --yes does not count for it",
+            hint=f"read {file}, and then at a terminal: {own_command('approve', name)}",
+        )
+    return _typed("Read it. To have all of that used from now on, type approve: ") == "approve"
+
+
+def _has_human() -> bool:
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def _typed(question: str) -> str:
     try:
-        return talk.ask("Approve it as it is now? [y]es, [n]o: ").lower() in ("y", "yes")
+        return Talk(open_screen(sys.stdout, spins=False), sys.stdin).ask(question).lower()
     except Left:
-        return False
+        return ""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from handwork.cli.clean import one_line
-from handwork.cli.diff import exact_rows
+from handwork.cli.diff import Row, exact_rows
 from handwork.cli.lines import Screen
 from handwork.cli.mcp.advice import Problem, effect, tokens_of
 from handwork.cli.mcp.look import Looked
 from handwork.mcp.offer import Offer
+from handwork.mcp.own_command import own_command
 from handwork.mcp.prompts import usage
 from handwork.tool.wording import counted
 
@@ -48,16 +49,21 @@ def draw_changes(looked: Looked, screen: Screen) -> None:
         return
     screen.line(f"Since {looked.record.when[:10]}, when it was approved: {_words(looked)}", "yellow")
     if looked.differs.alarming(new_tools=looked.settings.new_tools):
-        screen.line(f"  → handwork mcp approve {looked.name} shows it, and asks")
+        screen.line(f"  → {own_command('approve', looked.name)} shows it, and asks")
 
 
 def draw_diff(looked: Looked, screen: Screen) -> None:
     """Every line of what differs, with what could hide spelt out."""
-    for block in _blocks(looked.diff):
+    for text, style in rows_of(looked.diff):
+        screen.line(f"  {text}", style)
+
+
+def rows_of(diff: str) -> Iterator[Row]:
+    """What differs as rows to decide by: the name of each tool, and below it what of it."""
+    for block in _blocks(diff):
         title = block.split("\n", 2)[1 if block.startswith("--- /dev/null") else 0][4:]
-        screen.line(f"  {_text(title)}", "bold")
-        for text, style in exact_rows(block).rows:
-            screen.line(f"  │ {text}", style)
+        yield _text(title), "bold"
+        yield from ((f"│ {text}", style) for text, style in exact_rows(block).rows)
 
 
 def as_json(looked: Looked, found: Sequence[Problem]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from handwork.errors import HandworkError
 from handwork.mcp.address import address_of
 from handwork.mcp.approved import Approved
 from handwork.mcp.lacking import Lacking
+from handwork.mcp.own_command import own_command
 from handwork.mcp.programs import Installed, Package, find, package_of, program_of
 from handwork.tool.wording import counted
 
@@ -66,7 +67,7 @@ def _judged(
     if broken := _broken(name, server, workspace, package, found):
         return broken
     if login == "ended":
-        return Known("broken", "its login has ended", f"handwork mcp login {name}")
+        return Known("broken", "its login has ended", own_command("login", name))
     record = Approved(settings.home.config / "mcp").record(name)
     more = " · beside the sandbox" if server.type == "stdio" and not server.sandbox else ""
     more += f" · {found.version} installed" if found else " · logged in" if login == "kept" else ""
@@ -99,7 +100,7 @@ def _broken(
         return _not_installed(name, package, found)
     if hidden := hidden_program(server, workspace):
         return Known(
-            "broken", f"{hidden.command} cannot be seen in the sandbox", f"handwork mcp test {name} says what to do"
+            "broken", f"{hidden.command} cannot be seen in the sandbox", f"{own_command('test', name)} says what to do"
         )
     command = str(Path(server.command).expanduser()) if server.command.startswith("~") else server.command
     if not in_the_sandbox(command) and shutil.which(command) is None and not (workspace / command).is_file():
@@ -109,8 +110,10 @@ def _broken(
 
 def _not_installed(name: str, package: Package, found: Installed | None) -> Known | None:
     if found is None:
-        return Known("broken", "not installed", f"handwork mcp add {name} installs it")
+        return Known("broken", "not installed", f"{own_command('add', name)} installs it")
     program_of(found, package)
     if gone := next((path for path in found.paths if not Path(path).exists()), ""):
-        return Known("broken", f"what is installed needs {gone}, which is gone", f"handwork mcp add {name} installs it")
+        return Known(
+            "broken", f"what is installed needs {gone}, which is gone", f"{own_command('add', name)} installs it"
+        )
     return None
