@@ -155,7 +155,7 @@ class Connection(Supervised):
         if isinstance(said, MCPLoginNeeded):
             return said  # it was refused, so it was not done
         return MCPUnavailable(
-            f"{said.what}. Whether it has done what it was asked for ({what}) is not known", hint=said.hint
+            f"{said.what.rstrip('.')}. Whether it has done what it was asked for ({what}) is not known", hint=said.hint
         )
 
     # ---- what it says meanwhile
@@ -187,17 +187,19 @@ class _Telling:
 
     async def heard(self, done: float, total: float | None, message: Any) -> None:
         self.lives()
-        if self.progress is not None:
+        if self._is_due():  # to put a flood of them into words takes longer than to read it
             await self.tell(_words(done, total, message if isinstance(message, str) else ""))
 
     async def tell(self, text: str) -> bool:
         """Pass on a word, if somebody hears it and the last one is not just said."""
-        now = asyncio.get_running_loop().time()
-        if self.progress is None or now - self._last < _EVERY:
+        if self.progress is None or not self._is_due():
             return False
-        self._last = now
+        self._last = asyncio.get_running_loop().time()
         await self.progress(text)
         return True
+
+    def _is_due(self) -> bool:
+        return self.progress is not None and asyncio.get_running_loop().time() - self._last >= _EVERY
 
 
 def _words(done: float, total: float | None, message: str) -> str:
