@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
-from handwork.errors import MCPLoginNeeded, MCPUnavailable
+from handwork.errors import MCPLoginNeeded, MCPRefused, MCPUnavailable
 from handwork.mcp import sse
 from handwork.mcp.connection import Connection
 from handwork.mcp.content import Text
@@ -29,6 +29,7 @@ class Old:
         self.messages = 0
         self.posted = 0
         self.is_new = False
+        self.framed: Callable[[bytes], bytes] = lambda body: body
         self.ended = asyncio.Event()
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
@@ -56,7 +57,7 @@ class Old:
             return web.Response(status=self.status, text="no")
         answer = self.plain.usual(request, message)
         if isinstance(answer, web.Response) and isinstance(answer.body, bytes) and answer.body:
-            await self.streams[-1].write(b"event: message\ndata: " + answer.body + b"\n\n")
+            await self.streams[-1].write(b"event: message\ndata: " + self.framed(answer.body) + b"\n\n")
         return web.Response(status=200, text="Accepted")
 
 
@@ -125,6 +126,31 @@ async def test_a_call_that_is_refused_fails_at_once_and_alone(old: Old, tmp_path
         old.status = 202
         assert (await connection.call("echo", {"text": "again"})).parts == (Text("again"),)
     assert len(old.streams) == 1
+
+
+@pytest.mark.parametrize(
+    ("framed", "answer"),
+    [
+        (lambda body: b"[" + body + b"]", "text"),
+        (lambda body: body.replace(b'"text": "text"', b'"text": "te\\ud800xt"'), "te\ufffdxt"),
+        (lambda body: b" " + body.replace(b'"text": "text"', b'"text": "te\xffxt"'), "te\ufffdxt"),
+    ],
+)
+async def test_odd_messages_on_the_stream_are_read_as_those_of_a_program(
+    old: Old, tmp_path: Path, framed: Callable[[bytes], bytes], answer: str
+) -> None:
+    async with connected(f"{old.origin}/sse", tmp_path) as connection:
+        await connection.ready()
+        old.framed = framed
+        assert (await connection.call("echo", {"text": "text"})).parts == (Text(answer),)
+
+
+async def test_an_answer_on_the_stream_that_nobody_can_read_is_an_error_at_once(old: Old, tmp_path: Path) -> None:
+    async with connected(f"{old.origin}/sse", tmp_path) as connection:
+        await connection.ready()
+        old.framed = lambda body: body.replace(b'"text": "text"', b'"text": ' + b"[" * 3000 + b"]" * 3000)
+        with pytest.raises(MCPRefused, match="nested too deeply"):
+            await connection.call("echo", {"text": "text"})
 
 
 async def test_a_stream_that_ends_is_a_lost_connection_and_is_opened_again(old: Old, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from handwork.errors import MCPUnavailable
 from handwork.mcp import http_words
 from handwork.mcp.address import Address
 from handwork.mcp.amount import MOST_VALUES, TooMany
+from handwork.mcp.lines import messages
 from handwork.mcp.wire import LARGEST, Wire
 
 _PATIENCE = 30.0
@@ -103,17 +104,11 @@ class Sse:
     async def _read(self, events: Any, fail: Callable[[MCPUnavailable], None]) -> None:
         import httpx2
         from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
-        from pydantic import ValidationError
 
         why = "it ended its stream"
         try:
             async for event in events:
-                if event.event == "message" and event.data:
-                    try:
-                        message = jsonrpc_message_adapter.validate_json(event.data, by_name=False)
-                    except ValidationError:
-                        continue
+                for message in messages(event.data.strip().encode()) if event.event == "message" else ():
                     await self._take(SessionMessage(message))
         except httpx2.SSEError as error:
             if isinstance(error.__cause__, TooMany):
