@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,6 +75,20 @@ async def test_a_package_that_would_run_code_to_be_installed_needs_a_word_for_th
     assert "sourced may run code of its own as soon as it is looked at" in unasked.err
     await add(workspace, marked, "it", "--yes", "--scripts", "--", "uvx", "sourced")
     assert (tmp_path / "mark").exists()
+
+
+async def test_npm_gets_the_login_that_its_own_settings_name_and_no_key_of_ours(
+    workspace: Path, tmp_path: Path
+) -> None:
+    npm, told = tmp_path / "npm", tmp_path / "told"
+    npm.write_text(f"#!/bin/sh\nenv > {told}\nexit 1\n")
+    npm.chmod(0o755)
+    theirs, ours = {"NPM_TOKEN": "for-the-registry", "NPM_CONFIG_X": "1"}, {"OPENAI_API_KEY": "for-the-model"}
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    await add(workspace, {**theirs, **ours, "PATH": path}, "it", "--yes", "--", "npx", "some")
+    rows = told.read_text().splitlines()
+    assert {f"{name}={value}" for name, value in theirs.items()} <= set(rows)
+    assert "for-the-model" not in told.read_text()
 
 
 async def test_a_package_that_is_unknown_is_said_and_nothing_is_left(

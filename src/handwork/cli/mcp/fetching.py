@@ -29,8 +29,11 @@ from handwork.mcp.programs import RECORD, Installed, Package, find, folder_for, 
 
 _SECONDS = 900.0
 _LOOK_SECONDS = 60.0
-_THEIRS = ("PIP_", "NPM_CONFIG_", "npm_config_", "UV_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
-"""Variables that npm and pip are configured by."""
+_THEIRS = (
+    *("PIP_", "NPM_CONFIG_", "npm_config_", "UV_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"),
+    *("NPM_TOKEN", "NODE_AUTH_TOKEN"),  # so a .npmrc for a company's registry mostly names its login
+)
+"""Variables that npm and pip are configured by, as their names begin."""
 _LINES = 12
 _SCRIPTS = """\
 import json, sys
