@@ -106,6 +106,13 @@ def test_one_server_that_lacks_a_variable_is_no_matter_of_the_others(places: Pla
     assert servers["has"].cwd == f"{places.workspace.resolve()}/sub"
 
 
+def test_a_name_that_has_no_value_is_no_secret(places: Places) -> None:
+    headers = '{"Authorization": "Bearer ${input:key}", "X-Token": "${NOT_SET}"}'
+    places.write("mcp.json", f'{{"mcpServers": {{"a": {{"url": "https://x/mcp", "headers": {headers}}}}}}}')
+    settings = places.load(environ={})
+    assert not settings.secrets() & {"${input:key}", "${NOT_SET}"}
+
+
 def test_a_secret_that_a_server_gets_is_masked(places: Places) -> None:
     places.write(
         "mcp.json",

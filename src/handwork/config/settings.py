@@ -25,6 +25,8 @@ from handwork.errors import ConfigError
 from handwork.schema import Mode
 
 _SECRET = re.compile(r"auth|key|token|secret|cookie|pass|pwd|credential", re.IGNORECASE)
+_NOT_SET = re.compile(r"\$\{[^{}]*\}")
+"""A reference that stands in the place of a value, since what it names is not set: to be read by whoever has to set it."""
 
 
 class PriceSettings(SettingsTable):
@@ -235,7 +237,8 @@ class Settings(SettingsTable):
         """Every key and password in these settings; of headers and of servers' environments, what has the name of one."""
         tables = [*self.llm.values(), self.browser, self.daytona, self.mcp]
         found = [each for table in tables if table.model_fields_set for each in secrets(table)]
-        return frozenset(value.rpartition(" ")[2] for name, value in found if _SECRET.search(name) and value)
+        values = (value.rpartition(" ")[2] for name, value in found if _SECRET.search(name))
+        return frozenset(value for value in values if value and not _NOT_SET.fullmatch(value))
 
     @property
     def hidden(self) -> frozenset[str]:

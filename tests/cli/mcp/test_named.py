@@ -116,6 +116,8 @@ async def test_the_agent_mcp_has_exactly_the_tools_of_the_server_that_was_named(
         (["--agent", "swe", "--mcp", "sh"], "The agent swe uses no MCP servers"),
         (["--agent", "mcp", "--mcp", "sh", "--mcp", "cat"], "The agent mcp works with one server"),
         (["--mcp", "no-such-server"], "There is no MCP server 'no-such-server'"),
+        (["--mcp", "uvx some-server --flag"], "handwork mcp add some-server -- uvx some-server --flag"),
+        (["--mcp", "uvx --from git+https://a.example/x y"], "no name of a package"),
     ],
 )
 async def test_what_cannot_be_is_exit_2_before_anything_is_sent(
@@ -126,3 +128,10 @@ async def test_what_cannot_be_is_exit_2_before_anything_is_sent(
     assert ended.code == 2
     assert said in ended.err
     assert not (home / "store.db").exists()
+
+
+async def test_a_test_of_what_has_to_be_installed_says_how(workspace: Path, home: Path) -> None:
+    ended = await handwork("mcp", "test", "npx -y @a/server", cwd=workspace)
+    assert ended.code == 2
+    assert "@a/server (npm) is not installed" in ended.err
+    assert "handwork mcp add server -- npx -y @a/server" in ended.err

@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 
 from handwork.config import MCPServerSettings
 from handwork.config.masking import without_secrets
+from handwork.config.settings import Home
 from handwork.errors import ConfigError, MCPUnavailable
 from handwork.mcp.described import described
-from handwork.mcp.programs import package_of
+from handwork.mcp.own_command import own_command
+from handwork.mcp.programs import package_of, resolved
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
@@ -48,6 +50,24 @@ def named_server(
     return _free(_called(settings), {*known, *taken}), settings
 
 
+def check_installed(name: str, settings: MCPServerSettings, home: Home) -> None:
+    """Raises ConfigError for a command that was typed whose program `mcp add` has to install first: it names the whole line."""
+    try:
+        resolved(name, settings, home)
+    except MCPUnavailable as error:
+        line = shlex.join([settings.command, *settings.args])
+        hint = f"{own_command('add', name)} -- {line}" if _names_a_package(settings) else error.hint
+        raise ConfigError(error.what, hint=hint) from None
+
+
+def _names_a_package(settings: MCPServerSettings) -> bool:
+    """Whether a package runner's command names a package as `mcp add` takes it."""
+    try:
+        return package_of(settings) is not None
+    except MCPUnavailable:
+        return False
+
+
 def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or "server"
@@ -60,7 +80,7 @@ def _called(settings: MCPServerSettings) -> str:
     try:
         if package := package_of(settings):
             return package.name.rpartition("/")[2]
-    except MCPUnavailable:  # which is told when it is to start
+    except MCPUnavailable:  # see check_installed
         pass
     args = list(settings.args)
     if args[:1] == ["-m"] and len(args) > 1:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handwork.agent.base import BaseAgent
-from handwork.cli.mcp.named import named_servers
+from handwork.cli.mcp.named import check_installed, named_servers
 from handwork.config import Settings
 from handwork.errors import ConfigError
 
@@ -21,6 +21,9 @@ def server_fields(role: type[BaseAgent], typed: Sequence[str], settings: Setting
         raise ConfigError(f"The agent {role.name} uses no MCP servers", hint="leave --mcp out, or take --agent manus")
     known = settings.mcp.servers
     named = named_servers(typed, known)
+    for name, each in named.items():
+        if name not in known:
+            check_installed(name, each, settings.home)
     if role.name != "mcp":
         return {_FIELD: {name: each for name, each in known.items() if not each.disabled} | named}
     if len(named) > 1:

@@ -10,7 +10,7 @@ from handwork.cli.clean import json_for_terminal
 from handwork.cli.mcp.advice import Problem, problems
 from handwork.cli.mcp.configured import configured
 from handwork.cli.mcp.look import Looked, compare, look
-from handwork.cli.mcp.named import named_server
+from handwork.cli.mcp.named import check_installed, named_server
 from handwork.cli.mcp.show import as_json, draw
 from handwork.cli.screen import open_screen
 from handwork.cli.workspace import real_folder
@@ -23,6 +23,8 @@ def run_test(what: str, workspace: Path | None, config: Path | None, *, as_json_
     folder = real_folder(workspace)
     settings, servers = configured(config, folder)
     name, server = named_server(what, {each.name: each.settings for each in servers.values()})
+    if name not in servers:
+        check_installed(name, server, settings.home)
     looked, found = examined(name, server, settings, folder, keeps=name in servers)
     if as_json_object:
         print(json_for_terminal(json.dumps(as_json(looked, found), ensure_ascii=False, indent=2)))
