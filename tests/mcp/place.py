@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -19,6 +20,35 @@ from handwork.tool.call_clock import CallClock
 STUB = Path(__file__).with_name("stub.py")
 
 
+class Clock(CallClock):
+    """One whose time passes when a test says so, also on a machine that has a lot to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun = asyncio.Event()
+
+    @asynccontextmanager
+    async def limit(self, seconds: float) -> AsyncIterator[asyncio.Timeout]:
+        async with super().limit(seconds) as limit:
+            self._begun.set()
+            yield limit
+
+    def pass_(self, seconds: float) -> None:
+        """So many seconds are over, for all limits that run."""
+        now = asyncio.get_running_loop().time()
+        for limit in self._left:
+            if (until := limit.when()) is not None and not limit.expired():
+                limit.reschedule(max(until - seconds, now))
+
+    async def run_out(self, seconds: float) -> None:
+        """Wait until there is a limit of at most so many seconds, then let these pass; until then none passes."""
+        with self.stopped():
+            while not any(left <= seconds for left in self._left.values()):
+                self._begun.clear()
+                await self._begun.wait()
+        self.pass_(seconds)
+
+
 class Place:
     """`notices` is what a person was told, `started` the programs of servers, `connections` what `connect` made."""
 
@@ -29,7 +59,7 @@ class Place:
         self.started: list[Process] = []
         self.connections: list[Connection] = []
         self.slept: list[float] = []
-        self.clock = CallClock()
+        self.clock = Clock()
         self.home = base / "home"
         self.sandbox = open_sandbox(
             SandboxSettings(backend=backend),

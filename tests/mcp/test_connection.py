@@ -135,9 +135,17 @@ async def test_progress_is_told_in_words(place: Place, era: tuple[str, ...]) -> 
 
 
 async def test_progress_gives_a_call_its_time_again(place: Place) -> None:
-    connection = place.connect(timeout=1.0)
+    told = []
+
+    async def progress(text: str) -> None:
+        told.append(text)
+        place.clock.pass_(20)
+
+    connection = place.connect()
     await connection.ready()
-    assert words(await connection.call("slow", {"ticks": 8, "seconds": 2.4})) == "slow done"
+    answer = await connection.call("slow", {"ticks": 4, "seconds": 0.8}, progress=progress)
+    assert words(answer) == "slow done"
+    assert len(told) > 1
 
 
 async def test_a_loud_word_of_the_log_belongs_to_the_only_call_and_the_others_are_kept(place: Place) -> None:
@@ -196,10 +204,11 @@ async def test_what_a_server_asks_is_put_to_the_person_and_takes_none_of_the_cal
 
     async def ask(question: str) -> str:
         asked.append(question)
-        await other.call("slow", {"seconds": 1.5})
+        assert words(await other.call("echo", {"text": "meanwhile"})) == "meanwhile"
+        place.clock.pass_(3600)
         return "forty-two"
 
-    connection = place.connect(ask=ask, timeout=1.0)
+    connection = place.connect(ask=ask)
     await connection.ready()
     answer = json.loads(words(await connection.call("ask", {"message": "How many?"})))
     assert answer == {"action": "accept", "content": {"answer": "forty-two"}}
@@ -287,10 +296,14 @@ async def test_a_task_that_is_cancelled_while_it_closes_leaves_nothing(place: Pl
 
 
 async def test_a_limit_stands_still_while_a_person_is_asked(place: Place) -> None:
-    connection = place.connect(timeout=0.5)
+    connection = place.connect()
     await connection.ready()
+    call = asyncio.create_task(connection.call("meet", {"n": 2}))
+    assert words(await connection.call("echo", {"text": "under way"})) == "under way"
     with place.clock.stopped():
-        assert words(await connection.call("slow", {"seconds": 1.2})) == "slow done"
+        place.clock.pass_(3600)
+        assert words(await connection.call("meet", {"n": 2})) == "met 2"
+    assert words(await call) == "met 2"
 
 
 async def test_the_environment_is_the_sandboxes_and_what_was_given(

@@ -17,7 +17,8 @@ from handwork.errors import MCPLoginNeeded, MCPRefused, MCPUnavailable
 from handwork.mcp import http, wire
 from handwork.mcp.amount import MOST_VALUES
 from handwork.mcp.content import Text
-from tests.mcp.http_servers import Answer, Plain, connected, plain_server, says
+from tests.mcp.http_servers import Answer, Plain, around, connected, plain_server, says
+from tests.mcp.place import Clock
 
 JSON = {"Content-Type": "application/json"}
 STREAM = {"Content-Type": "text/event-stream"}
@@ -116,22 +117,25 @@ async def test_an_answer_of_more_values_than_any_may_have_is_not_read(plain: Pla
 
 
 async def test_a_call_that_takes_too_long_ends_and_others_go_on(plain: Plain, tmp_path: Path) -> None:
+    begun, clock = asyncio.Event(), Clock()
+
     async def slow(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
         if message["params"]["arguments"]["text"] != "slow":
             return plain.usual(request, message)
+        begun.set()
         await asyncio.Event().wait()
         raise AssertionError
 
     plain.answers["tools/call"] = slow
-    async with connected(plain.url, tmp_path, timeout=0.5) as connection:
+    async with connected(plain.url, tmp_path, around_it=around(tmp_path, clock=clock)) as connection:
         await connection.ready()
-        late, quick = await asyncio.gather(
-            connection.call("echo", {"text": "slow"}),
-            connection.call("echo", {"text": "quick"}),
-            return_exceptions=True,
-        )
-    assert isinstance(late, MCPRefused)
-    assert not isinstance(quick, BaseException)
+        late = asyncio.create_task(connection.call("echo", {"text": "slow"}))
+        await begun.wait()
+        assert (await connection.call("echo", {"text": "quick"})).parts == (Text("quick"),)
+        clock.pass_(connection.settings.timeout)
+        with pytest.raises(MCPRefused, match="did not answer within 20 s"):
+            await late
+        assert (await connection.call("echo", {"text": "on"})).parts == (Text("on"),)
 
 
 # ---- the connection is lost

@@ -16,7 +16,8 @@ from aiohttp import web
 
 from handwork.errors import MCPLoginNeeded, MCPUnavailable
 from handwork.mcp.content import Text
-from tests.mcp.http_servers import Plain, connected, plain_server, says
+from tests.mcp.http_servers import Plain, around, connected, plain_server, says
+from tests.mcp.place import Clock
 
 JSON = {"Content-Type": "application/json"}
 STREAM = {"Content-Type": "text/event-stream"}
@@ -219,6 +220,23 @@ async def test_a_server_that_wants_to_be_left_alone_for_more_than_an_hour_is_giv
         with pytest.raises(MCPUnavailable, match="try again in"):
             await connection.ready()
         assert connection.state == "gone"
+
+
+async def test_a_server_that_is_silent_at_the_newer_protocols_question_is_connected_in_half_its_time(
+    plain: Plain, tmp_path: Path
+) -> None:
+    async def never(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    clock = Clock()
+    plain.answers["server/discover"] = never
+    async with connected(plain.url, tmp_path, around_it=around(tmp_path, clock=clock), timeout=4) as connection:
+        ready = asyncio.create_task(connection.ready())
+        await clock.run_out(2)
+        with clock.stopped():
+            assert (await ready).protocol == "2025-06-18"
+            assert (await connection.call("echo", {"text": "on"})).parts == (Text("on"),)
 
 
 @pytest.mark.parametrize("where", ["*", "initialize", "tools/list"])

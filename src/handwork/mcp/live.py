@@ -17,6 +17,7 @@ from handwork.mcp.mending import mended
 from handwork.mcp.offer import Offer
 from handwork.mcp.pages_first import CANCELLED, after_pages, opened
 from handwork.mcp.patience import Impatient, Patience
+from handwork.mcp.probe import Probe
 from handwork.mcp.reading import read_offer
 from handwork.mcp.surroundings import Surroundings
 from handwork.mcp.transport import Way
@@ -52,10 +53,11 @@ class Live:
         hears: Hears,
         *,
         mode: str,
+        limit: float,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._name, self._way, self._surroundings, self._hears = name, way, surroundings, hears
-        self._mode, self._sleep = mode, sleep
+        self._mode, self._limit, self._sleep = mode, limit, sleep
         self.patience = Patience(lambda: hears.asking)
         self.over = asyncio.Event()
         self.ended = asyncio.Event()
@@ -79,8 +81,10 @@ class Live:
         from mcp.client.client import Client
         from mcp_types import Implementation
 
+        coming, going = _Watched(streams[0], self.over, self.ended), streams[1]
+        probe = Probe(coming, going, self._surroundings.clock, self._limit)
         return Client(
-            mended(_Given(_Watched(streams[0], self.over, self.ended), streams[1])),
+            mended(_Given(probe, probe.going) if self._mode == "auto" else _Given(coming, going)),
             mode=self._mode,
             cache=None,
             client_info=Implementation(name="handwork", version=version("handwork")),

@@ -33,6 +33,13 @@ _OTHER = {"auto": "legacy", "legacy": "auto"}
 _KEPT = 50
 
 
+def _begin(protocol: str) -> str:
+    """How to begin with a server that has spoken this protocol: those of the older ones need not be asked for the newer again."""
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+    return "auto" if protocol in MODERN_PROTOCOL_VERSIONS else "legacy"
+
+
 class Supervised:
     """A connection's state and the task behind it; what is asked of the server is Connection's."""
 
@@ -146,7 +153,7 @@ class Supervised:
     async def _connection(self, mode: str) -> tuple[MCPUnavailable, bool]:
         """How a connection ended, and whether the program ended before it said anything."""
         way = transport(self.name, self.settings, self._surroundings, kind=self._kind)
-        live = Live(self.name, way, self._surroundings, self, mode=mode, sleep=self._sleep)
+        live = Live(self.name, way, self._surroundings, self, mode=mode, limit=self.settings.timeout, sleep=self._sleep)
         self._trying = live
         began = asyncio.get_running_loop().time()
         try:
@@ -157,7 +164,7 @@ class Supervised:
                     self.stale = False
                     offer = await live.offer()
                 live.listen()
-                self._kind = way.kind
+                self._kind, self._mode = way.kind, _begin(offer.protocol)
                 self._be_ready(live, offer)
                 await self._until_over(live)
                 self._lose(live.failure())
@@ -165,7 +172,8 @@ class Supervised:
             return self._error, False
         except Exception as error:
             self._kind = self._kind if live.shaken else ""  # it may have become another one
-            self._mode = _OTHER[mode] if isinstance(error, TimeoutError) and not live.shaken else self._mode
+            if not live.shaken:
+                self._mode = _OTHER[mode] if isinstance(error, TimeoutError) else "auto"
             closed = live.ended.is_set() and getattr(innermost(error), "code", 0) == _CLOSED_CODE
             return self._explain(innermost(error), live, closed), closed and not live.shaken
         finally:
