@@ -16,7 +16,7 @@ from handwork.config import MCPServerSettings, Settings
 from handwork.errors import HandworkError, MCPServerError
 from handwork.events import Event, Notice
 from handwork.mcp.approved import Approved, Record
-from handwork.mcp.changes import Changes, changes, difference
+from handwork.mcp.changes import LONGEST, Changes, changes, difference
 from handwork.mcp.connection import Connection
 from handwork.mcp.lacking import Lacking
 from handwork.mcp.names import tool_names
@@ -104,13 +104,21 @@ def compare(looked: Looked, approved: Approved) -> None:
     looked.record = approved.record(looked.name)
     if looked.record is None or looked.offer is None or not looked.record.is_about(looked.settings):
         return
-    before, now = looked.record.offer, looked.offer
-    looked.differs = changes(before, now)
-    names = {*looked.differs.changed, *looked.differs.added, *looked.differs.gone}
-    looked.diff = difference(
+    looked.differs = changes(looked.record.offer, looked.offer)
+    looked.diff = difference_of(looked)
+
+
+def difference_of(looked: Looked, longest: int = LONGEST) -> str:
+    """What differs in lines; one that would be longer says only that."""
+    if looked.record is None or looked.offer is None:
+        return ""
+    before, now, differs = looked.record.offer, looked.offer, looked.differs
+    names = {*differs.changed, *differs.added, *differs.gone}
+    return difference(
         [tool for tool in before.tools if tool.name in names],
         [tool for tool in now.tools if tool.name in names],
         instructions=(before.instructions, now.instructions),
+        longest=longest,
     )
 
 
