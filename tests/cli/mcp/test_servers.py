@@ -13,6 +13,9 @@ import pytest
 from tests.cli.command import Ended, handwork
 from tests.mcp import stub
 
+from handwork.cli.mcp.entry import settings_of
+from handwork.config.mcp_variables import with_values
+
 PYTHON = sys.executable
 
 
@@ -180,6 +183,38 @@ async def test_a_secret_that_would_stand_in_the_file_is_warned_about(workspace: 
     assert "! env.API_TOKEN stands there as it is; env:API_TOKEN would take it from your environment" in ended.err
     assert "t0psecret" not in ended.err + ended.out
     assert stat.S_IMODE((home / "mcp.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("typed", "advice", "followed"),
+    [
+        (
+            ["--header", "Authorization: Bearer t0psecret00", "--url", "https://a.example/mcp"],
+            "! headers.Authorization stands there as it is; Bearer env:NAME would take it",
+            {"headers": {"Authorization": "Bearer env:NAME"}, "url": "https://a.example/mcp"},
+        ),
+        (
+            ["--url", "https://a.example/mcp?api_key=t0psecret00"],
+            "! url stands there as it is; ${NAME} in its place would take it",
+            {"url": "https://a.example/mcp?api_key=${NAME}"},
+        ),
+        (
+            ["--", PYTHON, "--token", "t0psecret00"],
+            "! args stands there as it is; ${NAME} in its place would take it",
+            {"command": PYTHON, "args": ["--token", "${NAME}"]},
+        ),
+    ],
+)
+async def test_how_a_secret_is_written_as_a_variable_is_said_such_that_it_works_there(
+    workspace: Path, home: Path, typed: list[str], advice: str, followed: dict[str, Any]
+) -> None:
+    ended = await mcp(workspace, "add", "it", "--no-test", *typed)
+    assert advice in ended.err
+    server = with_values(settings_of("it", followed), {"NAME": "t0psecret00"}, "/")
+    assert (
+        server.model_dump()
+        == settings_of("it", json.loads((home / "mcp.json").read_text())["mcpServers"]["it"]).model_dump()
+    )
 
 
 async def test_into_the_workspace_it_goes_only_where_that_is_said_and_trust_is_asked_anew(

@@ -55,6 +55,16 @@ def _package(server: MCPServerSettings) -> Package | None:
         raise ConfigError(error.what, hint=error.hint) from None
 
 
+def _as_variable(place: str, entry: Mapping[str, Any]) -> str:
+    """How a secret of an entry can be written as a variable of the user's: within a text it is otherwise than as a whole."""
+    table, _, key = place.partition(".")
+    if not key:
+        return "${NAME} in its place"
+    scheme = str(entry[table][key]).rpartition(" ")[0] if table == "headers" else ""
+    variable = key.upper().replace("-", "_") if table == "env" else "NAME"
+    return f"{scheme} env:{variable}".strip() if scheme.isalpha() else f"env:{variable}"
+
+
 class _Adding:
     """One call of the command: where it writes, and whom it asks."""
 
@@ -187,10 +197,9 @@ class _Adding:
         say = self.screen.line
         say(f"{how}: {name}, in {show_exactly(str(self.file))}", "green")
         for place in secrets_in(entry):
-            key = place.partition(".")[2] or "NAME"
-            variable = key.upper().replace("-", "_") if place.startswith("env.") else "NAME"
+            as_variable = _as_variable(place, entry)
             say(
-                f"! {place} stands there as it is; env:{variable} would take it from your environment at each start",
+                f"! {place} stands there as it is; {as_variable} would take it from your environment at each start",
                 "yellow",
             )
         if entry.get("sandbox") is False:
