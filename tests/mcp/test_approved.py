@@ -35,7 +35,7 @@ def test_what_was_approved_is_known_in_the_next_session(approved: Approved, tmp_
     approved.keep("s", SETTINGS, OFFER)
     again = Approved(tmp_path / "mcp")
     assert again.find("s", SETTINGS) == OFFER
-    record = again.record("s")
+    record = again.record("s", SETTINGS)
     assert record is not None
     assert record.when.endswith("Z")
 
@@ -61,9 +61,25 @@ def test_another_program_under_the_same_name_is_another_server(approved: Approve
     approved.keep("s", SETTINGS, OFFER)
     settings = MCPServerSettings.model_validate({**SETTINGS.model_dump(), **other})
     assert approved.find("s", settings) is None
-    record = approved.record("s")
+    record = approved.record("s", settings)
     assert record is not None
     assert not record.is_about(settings)
+
+
+def test_servers_of_one_name_in_different_folders_keep_what_was_approved_of_each(approved: Approved) -> None:
+    others = [SETTINGS.model_copy(update={"args": (number,)}) for number in "12"]
+    for number, settings in enumerate((SETTINGS, *others)):
+        approved.keep("s", settings, Offer(server=str(number)))
+    assert [approved.find("s", each) for each in (SETTINGS, *others)] == [Offer(server=each) for each in "012"]
+    assert approved.forget("s", others[0])
+    assert approved.find("s", others[0]) is None
+    assert approved.find("s", SETTINGS) == Offer(server="0")
+
+
+def test_a_damaged_record_of_another_server_of_that_name_disturbs_nobody(approved: Approved) -> None:
+    approved.keep("s", SETTINGS, OFFER)
+    _file(approved).write_text("{")
+    assert approved.record("s", SETTINGS.model_copy(update={"args": ("other",)})) is None
 
 
 @pytest.mark.parametrize("other", [{"env": {"TOKEN": "b"}}, {"timeout": 5}, {"new_tools": True}, {"paths": ("/srv",)}])
@@ -90,9 +106,9 @@ def test_names_that_look_alike_have_records_of_their_own(approved: Approved, nam
 
 
 def test_what_is_forgotten_is_taken_as_it_comes(approved: Approved) -> None:
-    assert not approved.forget("s")
+    assert not approved.forget("s", SETTINGS)
     approved.keep("s", SETTINGS, OFFER)
-    assert approved.forget("s")
+    assert approved.forget("s", SETTINGS)
     assert approved.find("s", SETTINGS) is None
 
 
@@ -115,7 +131,7 @@ def test_a_damaged_record_is_an_error_that_names_the_file(approved: Approved, te
         approved.find("s", SETTINGS)
     assert str(_file(approved)) in caught.value.what
     assert "delete the file" in caught.value.hint
-    assert approved.forget("s")
+    assert approved.forget("s", SETTINGS)
 
 
 def test_a_record_of_another_server_in_its_place_is_an_error(approved: Approved) -> None:

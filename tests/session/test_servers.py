@@ -71,7 +71,7 @@ async def test_the_first_connection_of_a_configured_server_is_taken_as_it_is_and
     settings = of(workspace)
     _, seen = await worked(settings, ["done"], door=Door("deny"))
     assert notices(seen) == []
-    record = Approved(settings.home.config / "mcp").record("stub")
+    record = Approved(settings.home.config / "mcp").record("stub", settings.mcp.servers["stub"])
     assert record is not None
     assert [tool.name for tool in record.offer.tools] == ["add", "echo"]
 

@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,15 +69,26 @@ class Approved:
     def __init__(self, home: Path) -> None:
         self.folder = home / FOLDER
 
-    def record(self, name: str) -> Record | None:
-        """What is kept under this name, whatever server it is about."""
-        file = self._file(name)
+    def record(self, name: str, settings: MCPServerSettings) -> Record | None:
+        """What is kept of exactly this server; else what was kept last under its name, and `is_about` is false."""
+        return self._record(self._file(name, key_of(settings)), name) or self._last(name)
+
+    def _last(self, name: str) -> Record | None:
+        found = list[tuple[float, Path]]()
+        with suppress(OSError):
+            found = [(file.lstat().st_mtime, file) for file in self.folder.glob(f"{_begin(name)}-*.json")]
+        for _, file in sorted(found, reverse=True):
+            with suppress(ConfigError):  # it is told where that server is used
+                return self._record(file, name)
+        return None
+
+    def _record(self, file: Path, name: str) -> Record | None:
         data = self._read(file)
         if data is None:
             return None
         match data:
             case {"version": 1, "server": str(server), "key": str(key), "when": str(when), "offer": dict(offer)}:
-                if server != name:
+                if self._file(server, key) != file:
                     raise _damaged(file, "it is about another server")
                 try:
                     return Record(name, key, when, Offer.from_json(offer))
@@ -86,11 +98,11 @@ class Approved:
 
     def find(self, name: str, settings: MCPServerSettings) -> Offer | None:
         """The approved offer of exactly this server."""
-        found = self.record(name)
-        return found.offer if found and found.is_about(settings) else None
+        found = self._record(self._file(name, key_of(settings)), name)
+        return found.offer if found else None
 
     def keep(self, name: str, settings: MCPServerSettings, offer: Offer) -> None:
-        """Remember an offer as approved, in the place of an earlier one of that name."""
+        """Remember an offer as approved, in the place of an earlier one of this server."""
         record: Mapping[str, JSON] = {
             "version": 1,
             "server": name,
@@ -98,7 +110,7 @@ class Approved:
             "when": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             "offer": offer.to_json(),
         }
-        file, text = self._file(name), json.dumps(record) + "\n"
+        file, text = self._file(name, key_of(settings)), json.dumps(record) + "\n"
         if len(text) > _LARGEST:
             raise ConfigError(
                 f"What the MCP server {name} offers is too large to be kept: {len(text) >> 20} MB",
@@ -113,9 +125,9 @@ class Approved:
                 hint="free or open that folder, or name another in HANDWORK_HOME",
             ) from None
 
-    def forget(self, name: str) -> bool:
+    def forget(self, name: str, settings: MCPServerSettings) -> bool:
         """Take the server's next offer as it is; whether anything was kept. A damaged record goes as well."""
-        file = self._file(name)
+        file = self._file(name, key_of(settings))
         try:
             with alone_in(self.folder):
                 file.unlink()
@@ -127,10 +139,9 @@ class Approved:
             ) from None
         return True
 
-    def _file(self, name: str) -> Path:
-        """Names may be spelt alike and hold anything: the digest tells them apart."""
-        plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:40]
-        return self.folder / f"{plain}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.json"
+    def _file(self, name: str, key: str) -> Path:
+        """A folder of the user's may have another server under the same name: each keeps what was approved of it."""
+        return self.folder / f"{_begin(name)}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.json"
 
     def _read(self, file: Path) -> Any:
         """The record's JSON; None if there is none."""
@@ -162,6 +173,12 @@ class Approved:
                 f"The record of an MCP server, {file}, may be changed by others than you",
                 hint=f"delete it, or look at it and make it yours alone: chmod 600 {file}",
             )
+
+
+def _begin(name: str) -> str:
+    """Names may be spelt alike and hold anything: the digest tells them apart."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:40]
+    return f"{plain}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def _damaged(file: Path, why: str) -> ConfigError:

@@ -49,7 +49,7 @@ class Records:
             return
         try:
             self._approved.keep(name, settings, offer)
-            self._read[name] = self._approved.record(name)
+            self._read[name] = self._approved.record(name, settings)
         except ConfigError as error:
             if not self._told:  # a full disk says so at each step
                 self._told = True
@@ -59,7 +59,7 @@ class Records:
         if not self.is_configured(name, settings):
             return None
         if name not in self._read:
-            found = self._approved.record(name)
+            found = self._approved.record(name, settings)
             if found is not None and not found.is_about(settings):
                 self._notify("info", _ANOTHER.format(name=name))
                 found = None

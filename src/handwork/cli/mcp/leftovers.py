@@ -41,12 +41,12 @@ def leftovers(gone: Configured, rest: Mapping[str, Configured], settings: Settin
 
 def _record(gone: Configured, same: MCPServerSettings | None, approved: Approved) -> Iterator[Leftover]:
     with suppress(ConfigError):  # one that is damaged is of no use to anybody
-        record = approved.record(gone.name)
+        record = approved.record(gone.name, gone.settings)
         if record is None or not record.is_about(gone.settings) or (same and record.is_about(same)):
             return
 
     async def take() -> str:
-        await asyncio.to_thread(approved.forget, gone.name)
+        await asyncio.to_thread(approved.forget, gone.name, gone.settings)
         return "What was approved of its tools is forgotten"
 
     yield Leftover("what was approved of its tools", take)

@@ -101,7 +101,7 @@ async def _look(looked: Looked, settings: Settings, workspace: Path) -> None:
 
 def compare(looked: Looked, approved: Approved) -> None:
     """Set what differs from what was approved. Raises ConfigError for a record that is damaged."""
-    looked.record = approved.record(looked.name)
+    looked.record = approved.record(looked.name, looked.settings)
     if looked.record is None or looked.offer is None or not looked.record.is_about(looked.settings):
         return
     looked.differs = changes(looked.record.offer, looked.offer)

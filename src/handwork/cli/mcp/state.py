@@ -68,7 +68,7 @@ def _judged(
         return broken
     if login == "ended":
         return Known("broken", "its login has ended", own_command("login", name))
-    record = Approved(settings.home.config / "mcp").record(name)
+    record = Approved(settings.home.config / "mcp").record(name, server)
     more = " · beside the sandbox" if server.type == "stdio" and not server.sandbox else ""
     more += f" · {found.version} installed" if found else " · logged in" if login == "kept" else ""
     if record is None or not record.is_about(server):
