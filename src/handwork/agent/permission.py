@@ -14,6 +14,7 @@ from handwork.errors import ConfigError
 from handwork.policy.decide import Call
 from handwork.policy.scripts import opened
 from handwork.schema import JSON, Action, Approval, ApprovalRequest, Approve, Decision, ToolCall, Verdict
+from handwork.session.approvals import requested
 from handwork.tool.base import Tool
 
 _PREVIEW_SECONDS = 2.0
@@ -140,16 +141,8 @@ def _way_on(run: Run, wanted: Wanted, real: Mapping[str, str]) -> str:
 
 
 async def _put(run: Run, request: ApprovalRequest, door: Approve) -> Approval:
-    run.emit(
-        ev.ApprovalRequested(
-            id=request.id,
-            call=request.call,
-            action=request.actions,
-            why=request.why,
-            preview=request.preview,
-            rules=request.rules,
-        )
-    )
+    """The answer; a question that nobody came to answer stays open, and is put again when the run goes on."""
+    run.emit(requested(request))
     await run.gate()
     approval = await door(request)
     run.emit(ev.ApprovalResolved(id=request.id, decision=approval.decision, by="human", reason=approval.reason))

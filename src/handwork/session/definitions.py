@@ -7,16 +7,17 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 from handwork.config import MCPServerSettings, Settings
 from handwork.errors import MCPUnavailable, Waiting
-from handwork.events import ApprovalRequested, ApprovalResolved, Event
+from handwork.events import Event
 from handwork.mcp.changes import difference, is_too_long
 from handwork.mcp.connection import Connection
 from handwork.mcp.offer import Offer, ToolOffer
 from handwork.mcp.own_command import own_command
-from handwork.schema import Action, Approval, ApprovalRequest, Approve, Function, ToolCall
+from handwork.schema import Action, ApprovalRequest, Approve, Function, ToolCall
+from handwork.session.approvals import Approvals
 from handwork.session.records import Records
 from handwork.tool.call_clock import CallClock
 
@@ -27,7 +28,6 @@ _MOST = 3
 _LEFT_OUT = "The MCP server {name} {what} since that was approved: left out until somebody looks at it ({look})."
 _TOO_OFTEN = "The MCP server {name} {what} once more; what it changed is left out in this session."
 _MOST_NAMED = 8
-_NOBODY = "nobody waits for the answer any more"
 
 
 class Asks(Protocol):
@@ -100,6 +100,7 @@ class Definitions:
 
     def __init__(self, session: Asks) -> None:
         self._session = session
+        self._approvals = Approvals(session)
         self._known: dict[str, _Known] = {}
         self._one_by_one = asyncio.Lock()
         self.records = Records(session.settings, session.notify)
@@ -182,7 +183,8 @@ class Definitions:
         known.asked += 1
         try:
             with session.clock.stopped():
-                approval = await self._put(request, session.approve_door)
+                async with session.door:
+                    approval = await self._approvals.put(request, session.approve_door)
         except Waiting:
             self._leave_out(connection, known, changes, _LEFT_OUT)
             return True
@@ -201,32 +203,6 @@ class Definitions:
             known.told = True
             look = own_command("approve", connection.name)
             self._session.notify("warning", words.format(name=connection.name, what=changes.words, look=look))
-
-    async def _put(self, request: ApprovalRequest, door: Approve) -> Approval:
-        session = self._session
-        async with session.door:
-            session.tell(
-                ApprovalRequested(
-                    id=request.id,
-                    call=request.call,
-                    action=request.actions,
-                    why=request.why,
-                    preview=request.preview,
-                    rules=request.rules,
-                )
-            )
-            approval, by = Approval(decision="deny", reason=_NOBODY), _by("mode")
-            try:
-                await session.commit()
-                approval, by = await door(request), _by("human")
-            finally:
-                session.tell(ApprovalResolved(id=request.id, decision=approval.decision, by=by, reason=approval.reason))
-            await session.commit()
-        return approval
-
-
-def _by(who: Literal["human", "mode"]) -> Literal["human", "mode"]:
-    return who
 
 
 def _key(name: str, settings: MCPServerSettings) -> str:

@@ -7,12 +7,12 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 from handwork.config.allow_list import is_address, is_listed, place
 from handwork.config.host_names import host_matches
 from handwork.errors import ConfigError, HandworkError
-from handwork.events import ApprovalRequested, ApprovalResolved, Event
+from handwork.events import Event
 from handwork.policy.decide import Call
 from handwork.sandbox.network.addresses import not_listed, unusual
 from handwork.schema import (
@@ -27,6 +27,7 @@ from handwork.schema import (
     ToolCall,
     Verdict,
 )
+from handwork.session.approvals import Approvals
 from handwork.session.grants import Grants
 from handwork.tool.call_clock import CallClock
 
@@ -34,7 +35,6 @@ _MOST = 8
 """Places that are asked about during one call: a program may try any number of them."""
 _GRACE = 20.0
 """Seconds that a question stays when no connection waits for it any more: many programs try again."""
-_NOBODY = "nobody waits for the answer any more"
 _ALLOWED = Decision(verdict=Verdict.ALLOW)
 _FOR_LONGER = ("allow_session", "allow_always")
 
@@ -77,8 +77,7 @@ class Hosts:
         self._answers: dict[tuple[str, int], Decision] = {}
         """What was answered for the time of one call."""
         self._asked = 0
-        self._open: set[str] = set()
-        """Ids of the questions that were told and not yet answered."""
+        self._approvals = Approvals(session)
 
     def add(self, entries: Sequence[str]) -> None:
         """Put more entries on the allow-list."""
@@ -109,8 +108,7 @@ class Hosts:
 
     def withdraw(self) -> None:
         """The run ends: nobody is asked any more."""
-        for id in list(self._open):
-            self._close(id, Approval(decision="deny", reason=_NOBODY), "mode")
+        self._approvals.withdraw()
         for question in list(self._questions.values()):
             question.asking.cancel()
 
@@ -193,24 +191,9 @@ class Hosts:
             ).verdict is not Verdict.ASK:  # answered meanwhile, by a rule for longer
                 return Approval(decision="allow_session" if now.verdict is Verdict.ALLOW else "deny", reason=now.why)
             request = _request(host, port, why)
-            session.tell(_requested(request))
-            self._open.add(request.id)
-            approval = Approval(decision="deny", reason=_NOBODY)
-            by: Literal["human", "mode"] = "mode"
-            try:
-                await session.commit()
-                approval, by = await door(request), "human"
-            finally:
-                self._close(request.id, approval, by)
+            approval = await self._approvals.put(request, door)
             self._keep(request, approval.decision)
-            await session.commit()
         return approval
-
-    def _close(self, id: str, approval: Approval, by: Literal["human", "mode"]) -> None:
-        """Tell the end of a question, once."""
-        if id in self._open:
-            self._open.remove(id)
-            self._session.tell(ApprovalResolved(id=id, decision=approval.decision, by=by, reason=approval.reason))
 
     def _keep(self, request: ApprovalRequest, decision: ApprovalChoice) -> None:
         if decision not in _FOR_LONGER:
@@ -235,12 +218,6 @@ def _request(host: str, port: int, why: str) -> ApprovalRequest:
         actions=(_action(host, port),),
         why=f"a program in the sandbox wants to reach {place(host, port)}: {why}",
         rules=(f"allow network {place(host, port)}",),
-    )
-
-
-def _requested(request: ApprovalRequest) -> ApprovalRequested:
-    return ApprovalRequested(
-        id=request.id, call=request.call, action=request.actions, why=request.why, rules=request.rules
     )
 
 
