@@ -16,6 +16,7 @@ from handwork.mcp.failing import ended, said_last, shown
 from handwork.mcp.lines import LONGEST, Lines, TooLong, messages, written
 from handwork.mcp.surroundings import Surroundings
 from handwork.sandbox.base import Process
+from handwork.tool.uncancelled import uncancelled
 
 _CHUNK = 1 << 16
 _MOST_WAITING = LONGEST
@@ -131,12 +132,9 @@ class Stdio:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        ending = asyncio.ensure_future(self._end())
-        try:
-            await asyncio.shield(ending)
-        except asyncio.CancelledError:
-            await ending  # it takes a bounded time, and nobody may leave the program behind
-            raise
+        _, cancelled = await uncancelled(self._end())  # a bounded time: nobody may leave the program behind
+        if cancelled:
+            raise asyncio.CancelledError
 
     async def _end(self) -> None:
         """In order: what waits is written, its input is closed, it has a moment to end; then all that it started is killed."""

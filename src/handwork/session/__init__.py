@@ -2,6 +2,6 @@
 
 from handwork.session.doors import check_doors
 from handwork.session.session import Session
-from handwork.session.uncancelled import uncancelled
+from handwork.tool.uncancelled import uncancelled
 
 __all__ = ["Session", "check_doors", "uncancelled"]
