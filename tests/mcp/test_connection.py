@@ -12,6 +12,7 @@ import pytest
 
 from handwork.errors import MCPRefused, MCPUnavailable
 from handwork.mcp.content import Answer, Embedded, Media, PromptMessage, Text
+from tests.server.watching import until
 
 from .place import Place, opened
 
@@ -281,6 +282,20 @@ async def test_closing_while_it_connects_or_works_leaves_nothing(place: Place) -
             with pytest.raises(MCPUnavailable, match="closed"):
                 await task
     assert all(process.returncode is not None for process in place.started)
+
+
+async def test_closing_by_many_who_are_cancelled_again_and_again_ends_the_program_first(place: Place) -> None:
+    connection = place.connect("--mute", "--ignore-end", "--say", "here")
+    connection.start()
+    await until(lambda: bool(place.started and place.started[0].errors))
+    closing = [asyncio.create_task(connection.close()) for _ in range(40)]
+    for _ in range(5):
+        await asyncio.sleep(0)
+        for task in closing[:20]:
+            task.cancel()
+    ends = await asyncio.gather(*closing, return_exceptions=True)
+    assert [isinstance(end, asyncio.CancelledError) for end in ends] == [True] * 20 + [False] * 20
+    assert (place.started[0].returncode, connection.state) == (-9, "closed")
 
 
 async def test_a_task_that_is_cancelled_while_it_closes_leaves_nothing(place: Place) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
@@ -54,10 +54,11 @@ class Live:
         *,
         mode: str,
         limit: float,
+        roots: Sequence[Path],
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._name, self._way, self._surroundings, self._hears = name, way, surroundings, hears
-        self._mode, self._limit, self._sleep = mode, limit, sleep
+        self._mode, self._limit, self._places, self._sleep = mode, limit, roots, sleep
         self.patience = Patience(lambda: hears.asking)
         self.over = asyncio.Event()
         self.ended = asyncio.Event()
@@ -98,10 +99,12 @@ class Live:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.wait([self._listening])
-        await self._stack.__aexit__(kind, error, trace)
+        try:
+            if self._listening is not None:
+                self._listening.cancel()
+                await asyncio.wait([self._listening])
+        finally:
+            await self._stack.__aexit__(kind, error, trace)
 
     def failure(self, how: str = "") -> MCPUnavailable:
         """How it ended, in words; `how` goes on behind its name, if that is known better here."""
@@ -127,8 +130,8 @@ class Live:
     async def _roots(self, context: Any) -> Any:
         from mcp_types import ListRootsResult
 
-        place = Path(self._surroundings.workspace)
-        return ListRootsResult.model_validate({"roots": [{"uri": place.as_uri(), "name": place.name or str(place)}]})
+        roots = [{"uri": place.as_uri(), "name": place.name or str(place)} for place in self._places]
+        return ListRootsResult.model_validate({"roots": roots})
 
     async def _elicited(self, context: Any, params: Any) -> Any:
         from mcp_types import ElicitResult

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -14,8 +13,10 @@ from handwork.errors import HandworkError, MCPLoginNeeded, MCPUnavailable
 from handwork.mcp.failing import innermost, shown
 from handwork.mcp.live import Live
 from handwork.mcp.offer import Offer
+from handwork.mcp.roots import roots_of
 from handwork.mcp.surroundings import Surroundings
 from handwork.mcp.transport import transport
+from handwork.tool.uncancelled import uncancelled
 
 State: TypeAlias = Literal["idle", "connecting", "ready", "lost", "gone", "closed"]
 """idle: nobody needed it yet. lost: it will be tried again. gone: it will not, `failure` says why."""
@@ -123,14 +124,14 @@ class Supervised:
                     return
                 failures = 1 if self._answered else failures + 1
                 if error.lasting or failures >= _MOST_FAILURES or error.retry_after > _LONGEST_WAIT:
-                    self._settle("gone", error)
+                    self._fail("gone", error)
                     return
                 self._lose(error)
                 await self._sleep(max(min(_FIRST_PAUSE * 2 ** (failures - 1), _LONGEST_PAUSE), error.retry_after))
                 self.state = "connecting"
         finally:
             if self.state != "gone":
-                self._settle("closed", MCPUnavailable(f"The connection to the MCP server {self.name} is closed"))
+                self._fail("closed", MCPUnavailable(f"The connection to the MCP server {self.name} is closed"))
 
     async def _attempt(self) -> MCPUnavailable:
         """One connection from its beginning to its end; returns how it ended.
@@ -153,7 +154,16 @@ class Supervised:
     async def _connection(self, mode: str) -> tuple[MCPUnavailable, bool]:
         """How a connection ended, and whether the program ended before it said anything."""
         way = transport(self.name, self.settings, self._surroundings, kind=self._kind)
-        live = Live(self.name, way, self._surroundings, self, mode=mode, limit=self.settings.timeout, sleep=self._sleep)
+        live = Live(
+            self.name,
+            way,
+            self._surroundings,
+            self,
+            mode=mode,
+            limit=self.settings.timeout,
+            roots=roots_of(self.settings, self._surroundings.workspace),
+            sleep=self._sleep,
+        )
         self._trying = live
         began = asyncio.get_running_loop().time()
         try:
@@ -218,9 +228,6 @@ class Supervised:
         self._fail("lost", error)
         self._outcome = asyncio.get_running_loop().create_future()
 
-    def _settle(self, state: Literal["gone", "closed"], error: MCPUnavailable) -> None:
-        self._fail(state, error)
-
     def _fail(self, state: State, error: MCPUnavailable) -> None:
         self.state, self.failure, self._error, self._live = state, error.what, error, None
         if self._outcome is not None and not self._outcome.done():
@@ -231,22 +238,16 @@ class Supervised:
 
     async def close(self) -> None:
         """End it in order: no process, task or socket is left. From any task, as often as one likes."""
-        closing = asyncio.ensure_future(self._close())
-        try:
-            await asyncio.shield(closing)
-        except asyncio.CancelledError:
-            await closing  # it takes a bounded time, and nobody may leave the server behind
-            raise
-
-    async def _close(self) -> None:
+        first = not self._stop.is_set()
         self._stop.set()
         if self._task is None:
-            self._settle("closed", MCPUnavailable(f"The connection to the MCP server {self.name} is closed"))
+            self._fail("closed", MCPUnavailable(f"The connection to the MCP server {self.name} is closed"))
             return
-        if self.state != "ready":
+        if first and self.state != "ready":
             self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait([self._task])
+        _, cancelled = await uncancelled(asyncio.wait([self._task]))  # nobody may leave the server behind
+        if cancelled:
+            raise asyncio.CancelledError
 
     # ---- what the server says unasked
 
