@@ -15,7 +15,8 @@ from handwork.config.key_lines import DEEPEST, KeyLines
 from handwork.config.layers import KeyPath, Layer
 from handwork.errors import ConfigError
 
-_LARGEST = 1_000_000
+LARGEST = 1_000_000
+"""Bytes of a configuration."""
 _SOON = 20_000
 """Characters that are parsed soon enough, whatever they are."""
 _LONG_NUMBER = re.compile(r"\d{4300}")  # what Python does not turn into a number
@@ -40,15 +41,15 @@ def toml_layer(file: Path, kind: Literal["setup", "file"] = "file", data: bytes 
     return Layer(kind, tables, lambda path: f"{file}, line {lines.line(path)}", file, lines.line, strict=True)
 
 
-def read_text(file: Path, data: bytes | None = None) -> str:
+def read_text(file: Path, data: bytes | None = None, *, largest: int = LARGEST) -> str:
     """The text of a file (whose content may have been read already), without a byte-order mark. A pipe or a device is never
     waited for."""
     try:
-        data = read_regular(file) if data is None else data
+        data = read_regular(file, largest) if data is None else data
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from None
-    if len(data) > _LARGEST:
-        raise ConfigError(f"{file}: the configuration is larger than {_LARGEST:,} bytes")
+    if len(data) > largest:
+        raise ConfigError(f"{file}: the configuration is larger than {largest:,} bytes")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -58,15 +59,15 @@ def read_text(file: Path, data: bytes | None = None) -> str:
         ) from None
 
 
-def read_regular(file: Path) -> bytes:
-    """A file's bytes, not many more than a configuration has. Raises OSError, also for what is no regular file."""
+def read_regular(file: Path, largest: int = LARGEST) -> bytes:
+    """A file's bytes, one more than `largest` at most. Raises OSError, also for what is no regular file."""
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
         mode = os.fstat(descriptor).st_mode
         if str(file) != os.devnull and not stat.S_ISREG(mode):
             raise OSError("it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
         with os.fdopen(descriptor, "rb", closefd=False) as stream:
-            return stream.read(_LARGEST + 1)
+            return stream.read(largest + 1)
     finally:
         os.close(descriptor)
 

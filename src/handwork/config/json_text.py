@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,21 @@ _HALF = re.compile(
 )
 
 
-def parse_json(text: str, file: Path) -> tuple[dict[str, Any], KeyLines]:
-    """The object in a text, and where its keys stand. Raises ConfigError, which names the line."""
+def _all(data: Any) -> Any:
+    return data
+
+
+def parse_json(text: str, file: Path, part: Callable[[Any], Any] = _all) -> tuple[dict[str, Any], KeyLines]:
+    """The object in a text, and where its keys stand. `part` is what of it counts: the rest may hold what no setting is. Raises
+    ConfigError, which names the line."""
     try:
-        return _parsed(text, file)
+        return _parsed(text, file, part)
     except _NotPlain as error:
         plain = without_comments(text)
         if plain == text:
             raise error.told from None
     try:
-        return _parsed(plain, file)
+        return _parsed(plain, file, part)
     except _NotPlain as error:
         raise error.told from None
 
@@ -42,7 +48,7 @@ def _blank(found: re.Match[str]) -> str:
     return found[0] if found["out"] is None else re.sub(r"[^\n]", " ", found[0])
 
 
-def _parsed(text: str, file: Path) -> tuple[dict[str, Any], KeyLines]:
+def _parsed(text: str, file: Path, part: Callable[[Any], Any]) -> tuple[dict[str, Any], KeyLines]:
     lines = KeyLines(text, json=True)
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number) if text.strip() else {}
@@ -54,9 +60,10 @@ def _parsed(text: str, file: Path) -> tuple[dict[str, Any], KeyLines]:
         raise _NotPlain(told) from None
     except (RecursionError, ValueError) as error:
         raise too_much(text, file, lines, error) from None
-    if too_deep(data):
+    counts = part(data)
+    if too_deep(counts):
         raise too_much(text, file, lines, RecursionError())
-    if half := _half_a_character(text, data):
+    if half := _half_a_character(text, counts):
         raise ConfigError(f"{file}, line {text.count(chr(10), 0, half.start()) + 1}: {half[0]} is half of a character")
     if not isinstance(data, dict):
         raise ConfigError(f'{file}, line 1: this must be an object: {{"mcpServers": {{…}}}}')

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handwork.config.files import read_text
+from handwork.config.files import LARGEST, read_text
 from handwork.config.json_text import parse_json
 from handwork.config.key_lines import KeyLines
 from handwork.config.layers import KeyPath, Layer, nearest
@@ -21,6 +21,8 @@ _BESIDE = {"$schema", "inputs"}
 """Keys beside them that need no word: a server that needs one of VS Code's inputs says so itself."""
 _STARTS = ("command", "url", "httpUrl", "serverUrl")
 _FAILED = "Failed to load MCP server config: "
+LARGEST_OF_OTHERS = 16_000_000
+"""Bytes of another program's file, which may hold much besides."""
 _NAMED = 12
 """Keys, and servers, of which something is said."""
 _NOTHING = object()
@@ -33,10 +35,13 @@ def servers_layer(file: Path, data: bytes | None = None) -> tuple[Layer, list[st
     return found.layer(), found.told(found.others)
 
 
-def read_servers(file: Path, tell: Callable[[str], None] = lambda text: None) -> Mapping[str, MCPServerSettings]:
+def read_servers(
+    file: Path, tell: Callable[[str], None] = lambda text: None, folder: Path | None = None
+) -> Mapping[str, MCPServerSettings]:
     """The servers in any program's file, by their names, in our words; `${NAME}` and `env:NAME` stand as they were written.
-    `tell` gets what the user should know of them. Raises ConfigError."""
-    found = _read(file)
+    `tell` gets what the user should know of them. A file that keeps those of projects apart gives those of `folder`, too, in the
+    place of its others of that name. Raises ConfigError."""
+    found = _read(file, folder=str(folder) if folder else None, largest=LARGEST_OF_OTHERS)
     layer = found.layer()
     table = layer.checked(MCPSettings, layer.tables["mcp"], ("mcp",))
     for text in found.told():
@@ -51,11 +56,11 @@ def servers_place(data: dict[str, Any]) -> KeyPath | None:
 
 @dataclass
 class _Found:
-    """What a file holds: its servers, where they stand in it, and the keys beside them."""
+    """What a file holds: its servers, where each stands in it by its name, and the keys beside them."""
 
     file: Path
     lines: KeyLines
-    at: KeyPath
+    places: Mapping[str, KeyPath]
     entries: list[Entry] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
 
@@ -80,39 +85,61 @@ class _Found:
         _, _, *rest = path  # mcp, servers, the name …
         written = next((entry.written for entry in self.entries if rest[:1] == [entry.name]), {})
         rest[1:2] = [written.get(key, key) for key in rest[1:2]]
-        return self.lines.line((*self.at, *rest))
+        at = self.places.get(rest[0] if rest else "") or next(iter(self.places.values()), ())
+        return self.lines.line((*at, *rest))
 
     def where(self, path: KeyPath) -> str:
         return f"{self.file}, line {self.line(path)}"
 
 
-def _read(file: Path, data: bytes | None = None) -> _Found:
+def _read(file: Path, data: bytes | None = None, *, folder: str | None = None, largest: int = LARGEST) -> _Found:
     try:
-        parsed, lines = parse_json(read_text(file, data), file)
-        return _found(parsed, lines, file)
+        text = read_text(file, data, largest=largest)
+        parsed, lines = parse_json(text, file, lambda data: [*_tables(data, folder).values()] if folder else data)
+        return _found(parsed, lines, file, folder)
     except ConfigError as error:
         raise ConfigError(f"{_FAILED}{error.what}", hint=error.hint) from None
 
 
-def _found(data: dict[str, Any], lines: KeyLines, file: Path) -> _Found:
-    def at(*path: str) -> str:
-        return f"{file}, line {lines.line(path)}"
+def _found(data: dict[str, Any], lines: KeyLines, file: Path, folder: str | None) -> _Found:
+    tables = _tables(data, folder)
+    beside = {path[0] for path in tables if path} | _BESIDE
+    others = [key for key in data if key not in beside and () not in tables]
+    if others and not tables and not (folder and _has_projects(data)):
+        at = f"{file}, line {lines.line((others[0],))}"
+        raise ConfigError(f"{at}: unknown key {others[0]}", hint=nearest(others[0], {"mcpServers": None}))
+    entries: dict[str, Entry] = {}
+    places: dict[str, KeyPath] = {}
+    for place, servers in tables.items():
+        _check(servers, lambda *path, place=place: f"{file}, line {lines.line((*place, *path))}", ".".join(place))
+        entries |= {name: in_our_words(name, entry) for name, entry in servers.items()}
+        places |= dict.fromkeys(servers, place)
+    return _Found(file, lines, places, list(entries.values()), others)
 
-    place = servers_place(data)
-    others = [key for key in data if key not in _BESIDE and place != () and key != (place or ("",))[0]]
-    if place is None and others:
-        raise ConfigError(f"{at(others[0])}: unknown key {others[0]}", hint=nearest(others[0], {"mcpServers": None}))
-    servers = {} if place is None else _in(data, place)
+
+def _tables(data: Any, folder: str | None) -> dict[KeyPath, Any]:
+    """Where servers stand in a file, with what stands there: those of the folder last."""
+    place = next((path for path in _TABLES if _in(data, path) is not _NOTHING), () if _is_flat(data) else None)
+    places = [] if place is None else [place]
+    if folder and _has_projects(data):
+        places.append(("projects", folder, "mcpServers"))
+    return {path: found for path in places if (found := _in(data, path)) is not _NOTHING}
+
+
+def _has_projects(data: Any) -> bool:
+    """Whether a file keeps the servers of folders apart, as Claude Code's does."""
+    return isinstance(_in(data, ("projects",)), dict)
+
+
+def _check(servers: Any, at: Callable[..., str], title: str) -> None:
+    """Raises ConfigError for what is no table of servers; `at` says where a name stands."""
     if not isinstance(servers, dict):
-        title = ".".join(place or ())
-        raise ConfigError(f"{at(*(place or ()))}: {title} must be an object: servers by their names")
+        raise ConfigError(f"{at()}: {title} must be an object: servers by their names")
     for name, entry in servers.items():
         if not name.strip():
-            raise ConfigError(f"{at(*(place or ()), name)}: a server has no name, and it must")
+            raise ConfigError(f"{at(name)}: a server has no name, and it must")
         if not isinstance(entry, dict):
-            raise ConfigError(f"{at(*(place or ()), name)}: the server {name!r} must be an object")
-    entries = [in_our_words(name, entry) for name, entry in servers.items()]
-    return _Found(file, lines, place or (), entries, others)
+            raise ConfigError(f"{at(name)}: the server {name!r} must be an object")
 
 
 def _more(named: Sequence[str]) -> str:
@@ -126,7 +153,7 @@ def _in(data: Any, path: KeyPath) -> Any:
     return data
 
 
-def _is_flat(data: dict[str, Any]) -> bool:
+def _is_flat(data: Any) -> bool:
     """Whether a file holds nothing but servers by their names, as that of a plugin does."""
-    entries = list(data.values())
+    entries = list(data.values()) if isinstance(data, dict) else []
     return bool(entries) and all(isinstance(each, dict) and any(key in each for key in _STARTS) for each in entries)

@@ -97,3 +97,16 @@ async def test_a_name_that_a_shell_would_read_as_more_is_one_word_in_what_is_to_
     (home / "mcp.json").write_text(json.dumps({"mcpServers": {"it; touch gone": {"command": "uvx", "args": ["none"]}}}))
     listed = await handwork("mcp", "list", cwd=workspace)
     assert "handwork mcp add 'it; touch gone' installs it" in listed.out
+
+
+async def test_servers_of_claude_code_are_found_and_taken_over_those_of_this_folder_too(
+    workspace: Path, home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / ".claude.json"
+    projects = {str(workspace): {"mcpServers": {"here": PLAIN}}, "/elsewhere": {"mcpServers": {"there": PLAIN}}}
+    file.write_text(json.dumps({"mcpServers": {"all": PLAIN}, "projects": projects, "history": ["x" * 2_000_000]}))
+    listed = await handwork("mcp", "list", cwd=workspace, HOME=str(tmp_path))
+    assert f"Other programs have servers, too: {file}" in listed.out
+    ended = await handwork("mcp", "add", "--from", str(file), "--no-test", cwd=workspace)
+    assert ended.code == 0, ended.err
+    assert set(json.loads((home / "mcp.json").read_text())["mcpServers"]) == {"all", "here"}

@@ -10,6 +10,7 @@ from handwork.cli.clean import show_exactly
 from handwork.cli.mcp.entry import AddOptions, check_name
 from handwork.cli.setup.talk import Left, Talk
 from handwork.cli.trust.server_words import OUTSIDE, mcp_effects
+from handwork.cli.workspace import real_folder
 from handwork.config import MCPServerSettings
 from handwork.config.mcp_file import read_servers
 from handwork.config.mcp_variables import variables_in
@@ -27,7 +28,8 @@ def servers_from(source: Path, options: AddOptions, talk: Talk, *, human: bool) 
     """
     if options.says_what:
         raise ConfigError("--from takes servers over as they are: leave the command or address out")
-    servers = read_servers(source, lambda text: talk.say(f"· {show_exactly(text)}", "yellow"))
+    folder = real_folder(options.folder)
+    servers = read_servers(source, lambda text: talk.say(f"· {show_exactly(text)}", "yellow"), folder)
     if options.name and options.name not in servers:
         there = ", ".join(servers) or "none"
         raise ConfigError(f"{source} names no server {options.name!r}", hint=f"there are: {there}")
