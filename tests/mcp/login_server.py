@@ -32,6 +32,8 @@ class Authority:
         self.back: dict[str, str | None] = {}
         """Changes to what the browser is sent back with."""
         self.lifetime: int | None = 3600
+        self.program = "robot:hush"
+        """The client that may log in without a person, and its secret."""
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.clients: dict[str, dict[str, Any]] = {}
         self.codes: dict[str, dict[str, str]] = {}
@@ -89,6 +91,10 @@ class Authority:
 
     async def _token(self, request: web.Request) -> web.Response:
         form = self.seen[-1][1]
+        if form["grant_type"] == "client_credentials":
+            pair = base64.b64decode(request.headers.get("authorization", "").removeprefix("Basic ")).decode()
+            good = pair == self.program
+            return self.give(form["resource"], lasts=False) if good else _refusal("invalid_client", 401)
         if form["grant_type"] == "refresh_token":
             resource = self.refresh.pop(form["refresh_token"], None)  # rotation: each is good for once
             return self.give(resource) if resource else web.json_response({"error": "invalid_grant"}, status=400)
@@ -102,11 +108,12 @@ class Authority:
         )
         return self.give(form["resource"]) if good else web.json_response({"error": "invalid_grant"}, status=400)
 
-    def give(self, resource: str) -> web.Response:
+    def give(self, resource: str, *, lasts: bool = True) -> web.Response:
         """New tokens."""
         access, refresh = f"access-{secrets.token_hex(8)}", f"refresh-{secrets.token_hex(8)}"
         self.access[access], self.refresh[refresh] = resource, resource
-        told = {"access_token": access, "token_type": "bearer", "refresh_token": refresh, "expires_in": self.lifetime}
+        renews = refresh if lasts else None
+        told = {"access_token": access, "token_type": "bearer", "refresh_token": renews, "expires_in": self.lifetime}
         return web.json_response({name: value for name, value in told.items() if value is not None})
 
     async def _revoke(self, request: web.Request) -> web.Response:
@@ -114,6 +121,10 @@ class Authority:
         self.access.pop(token, None)
         self.refresh.pop(token, None)
         return web.Response()
+
+
+def _refusal(error: str, status: int) -> web.Response:
+    return web.json_response({"error": error}, status=status)
 
 
 class Guarded:

@@ -87,6 +87,8 @@ async def _drive(url: str, settings: MCPServerSettings, home: Path) -> int:
 def main(url: str) -> int:
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     known = {name: context[name] for name in ("client_id", "client_secret") if name in context}
+    if os.environ.get("MCP_CONFORMANCE_SCENARIO") == "auth/client-credentials-basic":
+        known["grant"] = "client_credentials"
     settings = MCPServerSettings.model_validate({"type": "http", "url": url, "timeout": 60, "oauth": known})
     with tempfile.TemporaryDirectory() as home:
         try:

@@ -35,12 +35,28 @@ def _as_tuple(value: Any) -> Any:
 
 
 class MCPLoginSettings(SettingsTable):
-    """How Handwork logs in at a server (OAuth), where it cannot find out by itself: a client that was registered by hand."""
+    """How Handwork logs in at a server (OAuth), where it cannot find out by itself: a client that was registered by hand.
+
+    `grant`: authorization_code sends a person to their browser; client_credentials logs in as the client itself, whenever the
+    server wants it. `issuer` is who gives out the logins: the client is shown to nobody else, whatever the server says."""
 
     client_id: str = ""
     client_secret: str = Field(default="", repr=False)
     scope: str = ""
     redirect_port: int = Field(default=0, ge=0, le=65535)
+    grant: Literal["authorization_code", "client_credentials"] = "authorization_code"
+    issuer: str = ""
+
+    @property
+    def alone(self) -> bool:
+        """Whether nobody is needed to log in."""
+        return self.grant == "client_credentials"
+
+    @model_validator(mode="after")
+    def _can_be_alone(self) -> MCPLoginSettings:
+        if self.alone and not (self.client_id and self.client_secret):
+            raise PydanticCustomError("incomplete", "client_id and client_secret are required for client_credentials")
+        return self
 
 
 class MCPServerSettings(SettingsTable):

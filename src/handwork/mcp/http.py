@@ -90,7 +90,7 @@ class Http:
 
     async def _client(self, stack: contextlib.AsyncExitStack, address: Address, *, old: bool) -> tuple[Any, Wire]:
         environ = self._surroundings.environ
-        signs = None if address.own_login else Bearer(address, self._surroundings)
+        signs = None if address.own_login else Bearer(address, self._surroundings, self._settings.oauth)
         if signs is not None:
             stack.push_async_callback(signs.close)
         wire = Wire(address, way_to(address.url, environ), signs, old=old)

@@ -9,14 +9,16 @@ import hashlib
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlencode
 
 from handwork.config import MCPServerSettings
+from handwork.config.mcp import MCPLoginSettings
 from handwork.errors import MCPUnavailable
 from handwork.mcp.address import Address, address_of
-from handwork.mcp.login_client import Client, client_for
+from handwork.mcp.login_alone import check_encrypted, fits, log_in_alone
+from handwork.mcp.login_client import Client, client_for, secret_of
 from handwork.mcp.login_discovery import Issuer, find_issuer
 from handwork.mcp.login_redirect import Expected, Landing, landing
 from handwork.mcp.login_web import checked, post, signed, tokens_of
@@ -52,31 +54,38 @@ async def log_in(
     Raises MCPUnavailable: it cannot be reached, its login cannot be used or was refused, nobody answered in time.
     """
     address = address_of(name, settings, environ)
-    if not address.local and address.url.lower().startswith("http:"):
-        raise MCPUnavailable(
-            f"A login at the MCP server {name} would go over an unencrypted connection",
-            hint="make its url one of https://",
-            lasting=True,
-        )
+    check_encrypted(address)
     if address.own_login:
         raise MCPUnavailable(
             f"The entry of the MCP server {name} says already who you are, so a login would not be used",
             hint="take the Authorization out of its headers, or the user out of its url",
             lasting=True,
         )
-    issuer = await find_issuer(address, environ)
-    if issuer is None:
+    if settings.oauth.alone:
+        grant = await log_in_alone(address, settings.oauth, environ, scope)
+    else:
+        grant = await _log_in(address, settings.oauth, environ, person, scope, patience)
+    if grant is None:
         return None
-    async with landing(settings.oauth.redirect_port, name) as page:
-        client = await client_for(address, settings.oauth, issuer, page.address, environ)
-        attempt = _Attempt(address, issuer, client, page.address, scope or settings.oauth.scope or issuer.scope)
-        page.expected = Expected(name, attempt.state, issuer.issuer, issuer.names_itself)
-        person.visit(attempt.page)
-        code = page.expected.code(await _answer(address, page, person, patience))
-        grant = await attempt.exchanged(code, environ)
     store = TokenStore(home, address)
     async with store.alone():
         return await store.write(grant)
+
+
+async def _log_in(
+    address: Address, given: MCPLoginSettings, environ: Mapping[str, str], person: Person, scope: str, patience: float
+) -> Grant | None:
+    """What a person's login brings; None if the server wants none."""
+    issuer = await find_issuer(address, environ, expected=given.issuer)
+    if issuer is None:
+        return None
+    async with landing(given.redirect_port, address.name) as page:
+        client = await client_for(address, given, issuer, page.address, environ)
+        attempt = _Attempt(address, issuer, client, page.address, scope or given.scope or issuer.scope)
+        page.expected = Expected(address.name, attempt.state, issuer.issuer, issuer.names_itself)
+        person.visit(attempt.page)
+        code = page.expected.code(await _answer(address, page, person, patience))
+        return await attempt.exchanged(code, environ)
 
 
 async def log_out(
@@ -93,6 +102,8 @@ async def log_out(
     if not grant.revocation_endpoint:
         return there, "the server offers no way to take tokens back: they end by themselves"
     try:
+        if settings.oauth.alone and fits(grant, settings.oauth):
+            grant = replace(grant, client_secret=secret_of(address, settings.oauth, environ))
         await _revoke(address, grant, environ)
     except MCPUnavailable as error:
         return there, error.what

@@ -28,7 +28,7 @@ async def client_for(
 ) -> Client:
     """The client of the settings, else a new one, which belongs to this issuer alone. Raises MCPUnavailable."""
     if given.client_id:
-        return _by_hand(address, given, issuer, environ)
+        return by_hand(address, given, issuer, environ)
     if not issuer.register:
         raise MCPUnavailable(
             f"The login of the MCP server {address.name} knows only clients that were registered there by hand",
@@ -63,7 +63,15 @@ def _registered(address: Address, reply: Reply, asked: str) -> Client:
     return Client(client, secret if method != "none" else "", method)
 
 
-def _by_hand(address: Address, given: MCPLoginSettings, issuer: Issuer, environ: Mapping[str, str]) -> Client:
+def by_hand(address: Address, given: MCPLoginSettings, issuer: Issuer, environ: Mapping[str, str]) -> Client:
+    """The client of the settings. Raises MCPUnavailable where its secret is not set."""
+    secret = secret_of(address, given, environ)
+    fitting = [method for method in issuer.methods if (method == "none") is not bool(secret)]
+    return Client(given.client_id, secret, fitting[0] if fitting else "client_secret_post" if secret else "none")
+
+
+def secret_of(address: Address, given: MCPLoginSettings, environ: Mapping[str, str]) -> str:
+    """The client's secret, '' if it has none. Raises MCPUnavailable where it is to be in a variable that is not set."""
     variable = VARIABLE.fullmatch(given.client_secret)
     if variable and not environ.get(variable["name"]):
         raise MCPUnavailable(
@@ -71,6 +79,4 @@ def _by_hand(address: Address, given: MCPLoginSettings, issuer: Issuer, environ:
             hint="set the variable, or change the entry's oauth settings",
             lasting=True,
         )
-    secret = environ[variable["name"]].strip() if variable else given.client_secret
-    fitting = [method for method in issuer.methods if (method == "none") is not bool(secret)]
-    return Client(given.client_id, secret, fitting[0] if fitting else "client_secret_post" if secret else "none")
+    return environ[variable["name"]].strip() if variable else given.client_secret

@@ -36,16 +36,28 @@ class Issuer:
     scope: str
 
 
-async def find_issuer(address: Address, environ: Mapping[str, str]) -> Issuer | None:
-    """Who logs users in at this server; None if it wants no login. Raises MCPUnavailable for what cannot or must not be used."""
+async def find_issuer(
+    address: Address, environ: Mapping[str, str], *, expected: str = "", codes: bool = True
+) -> Issuer | None:
+    """Who logs users in at this server; None if it wants no login. Raises MCPUnavailable for what cannot or must not be used.
+
+    `expected` is who it has to be ('': whom the server names); without `codes` nobody's browser is sent there.
+    """
     challenge = await _challenge(address, environ)
     resource = await _resource(address, environ, parameter(challenge or {}, "resource_metadata"))
     if challenge is None and not _list(resource, "authorization_servers"):
         return None  # some let anybody in and want a login for their tools: they say so there
     place = _list(resource, "authorization_servers")[:1] or (f"{_base(address.resource)}",)
+    if expected and not _same(place[0], expected):
+        raise MCPUnavailable(
+            f"The MCP server {address.name} sends for logins to {shown(place[0])}, and its entry names {shown(expected)}",
+            hint="nothing was sent there; check oauth.issuer in the entry, or tell who runs the server",
+            lasting=True,
+        )
     found = await _metadata(address, environ, place[0], known=bool(resource))
     scope = parameter(challenge or {}, "scope") or " ".join(_list(resource, "scopes_supported"))
-    return _issuer(address, found, str(resource.get("resource") or address.resource), scope)
+    named = str(resource.get("resource") or address.resource)
+    return _issuer(address, found, named, _lasting(found, scope) if codes else scope, codes=codes)
 
 
 async def _challenge(address: Address, environ: Mapping[str, str]) -> Mapping[str, str] | None:
@@ -135,7 +147,25 @@ async def _metadata(address: Address, environ: Mapping[str, str], issuer: str, *
     )
 
 
-def _issuer(address: Address, found: Mapping[str, Any], resource: str, scope: str) -> Issuer:
+def _lasting(found: Mapping[str, Any], scope: str) -> str:
+    """The scope, with the one that gives a login which outlives its token."""
+    asks = "offline_access" in _list(found, "scopes_supported") and scope and "offline_access" not in scope.split()
+    return f"{scope} offline_access" if asks else scope
+
+
+def _check_codes(address: Address, found: Mapping[str, Any]) -> None:
+    if "S256" not in _list(found, "code_challenge_methods_supported"):
+        raise _unfit(address, "it does not protect codes by PKCE (S256), which MCP demands")
+    if (kinds := _list(found, "response_types_supported")) and "code" not in kinds:
+        raise _unfit(address, "it does not give codes")
+
+
+def _check_alone(address: Address, found: Mapping[str, Any]) -> None:
+    if (grants := _list(found, "grant_types_supported")) and "client_credentials" not in grants:
+        raise _unfit(address, "it gives programs no login of their own (client_credentials)")
+
+
+def _issuer(address: Address, found: Mapping[str, Any], resource: str, scope: str, *, codes: bool) -> Issuer:
     def endpoint(name: str, *, needed: bool = False) -> str:
         url = found.get(name)
         if not isinstance(url, str) or not url:
@@ -144,16 +174,11 @@ def _issuer(address: Address, found: Mapping[str, Any], resource: str, scope: st
             return ""
         return checked(url, address, f"a {name.replace('_', ' ')}")
 
-    if "S256" not in _list(found, "code_challenge_methods_supported"):
-        raise _unfit(address, "it does not protect codes by PKCE (S256), which MCP demands")
-    if (kinds := _list(found, "response_types_supported")) and "code" not in kinds:
-        raise _unfit(address, "it does not give codes")
-    if "offline_access" in _list(found, "scopes_supported") and scope and "offline_access" not in scope.split():
-        scope = f"{scope} offline_access"
+    (_check_codes if codes else _check_alone)(address, found)
     methods = _list(found, "token_endpoint_auth_methods_supported") or ("client_secret_basic",)
     return Issuer(
         issuer=str(found["issuer"]),
-        authorize=endpoint("authorization_endpoint", needed=True),
+        authorize=endpoint("authorization_endpoint", needed=codes),
         token=endpoint("token_endpoint", needed=True),
         register=endpoint("registration_endpoint"),
         revoke=endpoint("revocation_endpoint"),

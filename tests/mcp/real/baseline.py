@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _OLD_LOGIN = "a login of the revision 2025-03-26, which later ones took out"
-_NO_PERSON = "an extension for programs that log in without a person"
+_NO_PERSON = "an extension for a company's own logins, which stand in for the person"
 _NO_PROMPTS = "we serve no prompts, and say so"
 _LINKED = "we serve no resources but the files that an answer links to"
 _OWN_WORDS = "our questions are one free text each: no form with defaults or choices"
@@ -14,8 +14,7 @@ CLIENT: Mapping[str, str] = {
     "auth/basic-cimd": "a client on somebody's machine has no page on the public web that would describe it; it registers itself",
     "auth/2025-03-26-oauth-metadata-backcompat": f"{_OLD_LOGIN}: its metadata names another issuer than was asked",
     "auth/2025-03-26-oauth-endpoint-fallback": f"{_OLD_LOGIN}: addresses of a login are never guessed",
-    "auth/client-credentials-jwt": _NO_PERSON,
-    "auth/client-credentials-basic": _NO_PERSON,
+    "auth/client-credentials-jwt": "a program logs in with its secret: keys that sign for it are not supported",
     "auth/cross-app-access-complete-flow": _NO_PERSON,
 }
 SERVER: Mapping[str, str] = {
