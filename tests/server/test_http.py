@@ -161,6 +161,22 @@ async def test_who_is_silent_for_long_costs_nothing_any_more(make_house: MakeHou
     await desk.close()
 
 
+async def test_that_the_last_of_a_session_is_not_on_disk_is_told_and_the_client_can_go_on(
+    make_house: MakeHouse, said: list[str]
+) -> None:
+    desk = Desk(make_house())
+    guest = desk.guest(session_key("abc"), "one")
+    await guest.begin("bash", {"command": "echo"}, Exchange(can_ask=False))
+    assert guest._session is not None
+    connection = guest._session._store._connection
+    connection.execute("PRAGMA query_only = 1")  # as if the disk were read-only
+    await guest.rest()
+    assert "are not on disk" in "".join(said)
+    connection.execute("PRAGMA query_only = 0")
+    assert (await guest.begin("bash", {"command": "echo on"}, Exchange(can_ask=False))).text == "on\n"
+    await desk.close()
+
+
 async def test_there_is_room_for_so_many_clients_and_the_longest_silent_goes_first(make_house: MakeHouse) -> None:
     desk = Desk(make_house())
     first = desk.guest("first", "first")

@@ -181,6 +181,8 @@ class Guest:
             return
         caller.end()
         await uncancelled(session.close())
+        if not session.intact:
+            self._house.say(f"error: The last calls of session {session.id} are not on disk: is it full, or read-only?")
 
 
 async def _too_many() -> Answer:
