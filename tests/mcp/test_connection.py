@@ -178,6 +178,13 @@ async def test_the_workspace_is_the_servers_root(place: Place) -> None:
     assert roots == {"roots": [{"uri": place.workspace.as_uri(), "name": "workspace"}]}
 
 
+async def test_a_folder_that_its_entry_shows_it_is_one_as_well(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    connection = place.connect(paths=(str(tmp_path / "notes"),))
+    roots = json.loads(words(await connection.call("roots", {})))["roots"]
+    assert [root["name"] for root in roots] == ["workspace", "notes"]
+
+
 async def test_what_a_server_asks_that_nobody_knows_is_refused(place: Place) -> None:
     connection = place.connect()
     assert json.loads(words(await connection.call("strange", {})))["code"] == -32601
