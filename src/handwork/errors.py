@@ -34,6 +34,7 @@ HandworkError
 │       └── SandboxMissing      because its program is not installed
 ├── MCPServerError              an MCP server (or the way to it) failed
 │   ├── MCPUnavailable          there is no connection: it cannot be started or reached, was lost, or is gone
+│   │   ├── MCPLost             … while it had a request: whether it did it, nobody knows
 │   │   └── MCPLoginNeeded      it wants to know who we are: handwork mcp login NAME
 │   └── MCPRefused              the server answered a request with an error
 ├── GitFailed                   git, as we run it ourselves, could not do something
@@ -242,6 +243,10 @@ class MCPUnavailable(MCPServerError):
     def __init__(self, what: str = "", *, hint: str = "", lasting: bool = False, retry_after: float = 0.0) -> None:
         self.lasting, self.retry_after = lasting, retry_after
         super().__init__(what, hint=hint)
+
+
+class MCPLost(MCPUnavailable):
+    """The connection went while the server had a request: whether it did what it was asked for is not known."""
 
 
 class MCPLoginNeeded(MCPUnavailable):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handwork.errors import MCPLoginNeeded, MCPRefused, MCPServerError, MCPUnavailable
+from handwork.errors import MCPLoginNeeded, MCPLost, MCPRefused, MCPServerError, MCPUnavailable
 from handwork.mcp.content import Answer, Embedded, Link, Media, Part, Text, Unknown
 from handwork.mcp.results import LARGEST, MOST_FILES, MOST_PARTS, MOST_PICTURES, failure, result_of, text_of_resource
 from handwork.schema import Artifact, ToolResult
@@ -51,22 +51,19 @@ async def test_a_failed_call_is_an_error() -> None:
 
 
 def test_a_server_that_is_not_there_is_an_error_and_says_why_beside_it() -> None:
-    result = failure(MCPUnavailable("The MCP server s cannot be started", hint="install it"), under_way=False)
+    result = failure(MCPUnavailable("The MCP server s cannot be started", hint="install it"))
     assert result.error == "Not connected to MCP server"
     assert result.system == "The MCP server s cannot be started. install it"
 
 
 def test_a_login_that_is_needed_names_the_command() -> None:
-    result = failure(MCPLoginNeeded("s wants a login", hint="handwork mcp login s"), under_way=False)
+    result = failure(MCPLoginNeeded("s wants a login", hint="handwork mcp login s"))
     assert "handwork mcp login s" in (result.system or "")
 
 
-@pytest.mark.parametrize(
-    ("error", "under_way"),
-    [(MCPRefused("no such tool", code=-32602), False), (MCPUnavailable("The MCP server s died"), True)],
-)
-def test_a_call_that_a_server_had_is_not_told_to_have_never_reached_it(error: MCPServerError, under_way: bool) -> None:
-    assert failure(error, under_way=under_way) == ToolResult(error=f"Error executing tool: {error.what}")
+@pytest.mark.parametrize("error", [MCPRefused("no such tool", code=-32602), MCPLost("The MCP server s died")])
+def test_a_call_that_a_server_had_is_not_told_to_have_never_reached_it(error: MCPServerError) -> None:
+    assert failure(error) == ToolResult(error=f"Error executing tool: {error.what}")
 
 
 async def test_every_picture_is_kept() -> None:

@@ -232,3 +232,11 @@ async def test_a_server_is_no_path_in_the_workspace(place: Place, settings: Sett
     assert '{"x": 1}' in str(message.content)
     _, message = await run(ruled(settings, "deny read mcp://a"), tool, x=1)
     assert "forbids this" in str(message.content)
+
+
+async def test_a_call_that_starts_its_server_and_is_lost_there_is_not_told_to_have_never_reached_it(
+    place: Place,
+) -> None:
+    result = await MCPClientTool(ToolOffer("die"), place.connect()).execute()
+    assert str(result.error).startswith("Error executing tool: The MCP server stub ended with exit code 7")
+    assert "Whether it has done what it was asked for (the call of die) is not known" in str(result.error)

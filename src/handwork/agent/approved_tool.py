@@ -35,8 +35,8 @@ class ApprovedTool(MCPClientTool):
         try:
             await self.connection.current()
         except MCPServerError as error:
-            return failure(error, under_way=False)
+            return failure(error)
         if not self._definitions.holds(self.connection, self.offer):
             said = _CHANGED.format(server=self.server, tool=self.original_name)
-            return failure(MCPRefused(said), under_way=False)
+            return failure(MCPRefused(said))
         return await super().invoke(arguments, context)

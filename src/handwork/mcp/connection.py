@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from handwork.config import MCPServerSettings
-from handwork.errors import HandworkError, MCPLoginNeeded, MCPRefused, MCPServerError, MCPUnavailable
+from handwork.errors import HandworkError, MCPLoginNeeded, MCPLost, MCPRefused, MCPServerError, MCPUnavailable
 from handwork.mcp.answers import answer_of, contents_of, messages_of
 from handwork.mcp.content import Answer, Embedded, PromptMessage
 from handwork.mcp.failing import innermost, shown
@@ -42,8 +42,8 @@ class Connection(Supervised):
     connects waits, at most `settings.timeout` seconds by the session's clock. A connection that is lost is tried again with
     growing pauses; a call that was under way then is never repeated.
 
-    Every request raises MCPUnavailable (no connection, or lost on the way), MCPLoginNeeded, MCPRefused (the server's own error, or
-    it did not answer in time, code -32001), and a cancelled one is cancelled at the server, too.
+    Every request raises MCPUnavailable (there is no connection; MCPLost where it went on the way), MCPLoginNeeded, MCPRefused (the
+    server's own error, or it did not answer in time, code -32001), and a cancelled one is cancelled at the server, too.
     """
 
     def __init__(
@@ -150,11 +150,11 @@ class Connection(Supervised):
 
     def _lost(self, live: Live, what: str) -> MCPUnavailable:
         if self._stop.is_set():
-            return MCPUnavailable(f"The connection to the MCP server {self.name} was closed")
+            return MCPLost(f"The connection to the MCP server {self.name} was closed")
         said = live.failure()
         if isinstance(said, MCPLoginNeeded):
             return said  # it was refused, so it was not done
-        return MCPUnavailable(
+        return MCPLost(
             f"{said.what.rstrip('.')}. Whether it has done what it was asked for ({what}) is not known", hint=said.hint
         )
 

@@ -110,13 +110,12 @@ def _line(offer: ResourceOffer) -> str:
 
 
 async def _read(connection: Connection, uri: str, context: ToolContext) -> ToolResult:
-    under_way = connection.state == "ready"
     try:
         contents = await connection.read(uri)
     except MCPRefused as error:
-        return failure(error, under_way=True).replace(system=await _near(connection, uri))
+        return failure(error).replace(system=await _near(connection, uri))
     except MCPServerError as error:
-        return failure(error, under_way=under_way)
+        return failure(error)
     return await text_of_resource(contents, f"{connection.name}-resource", keeper(context))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from handwork.errors import MCPRefused, MCPServerError
+from handwork.errors import MCPLost, MCPRefused, MCPServerError
 from handwork.mcp.cleaning import is_too_deep, one_line
 from handwork.mcp.content import Answer, Embedded, Link, Media, Part, Text, Unknown
 from handwork.schema import JSON, Artifact, ToolResult
@@ -88,9 +88,9 @@ async def result_of(answer: Answer, name: str, keep: Keep | None = None) -> Tool
     )
 
 
-def failure(error: MCPServerError, *, under_way: bool) -> ToolResult:
-    """The result of a call that came to no answer; `under_way`: the server had the call."""
-    if under_way or isinstance(error, MCPRefused):
+def failure(error: MCPServerError) -> ToolResult:
+    """The result of a call that came to no answer: the server had it, or it never reached one."""
+    if isinstance(error, (MCPRefused, MCPLost)):
         return ToolResult(error=f"{FAILED}{error.what or type(error).__name__}")
     return ToolResult(error=NOT_CONNECTED, system=joined((error.what, error.hint)) or None)
 

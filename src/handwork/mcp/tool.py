@@ -65,14 +65,11 @@ class MCPClientTool(Tool):
 
     async def invoke(self, arguments: Mapping[str, JSON], context: ToolContext | None) -> ToolResult:
         """Arguments may have any names, `context` and `self` among them: they are never given as names of Python."""
-        connection = self._connection
-        under_way = connection.state == "ready"
+        progress = context.progress if context else None
         try:
-            answer = await connection.call(
-                self.original_name, arguments, progress=context.progress if context else None
-            )
+            answer = await self._connection.call(self.original_name, arguments, progress=progress)
         except MCPServerError as error:
-            return failure(error, under_way=under_way)
+            return failure(error)
         return await result_of(answer, self.name, keeper(context))
 
     async def execute(self, /, **arguments: JSON) -> ToolResult:
