@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handwork.mcp.cleaning import Unfit, clean, clean_json, clean_schema, one_line
+from handwork.mcp.cleaning import Unfit, clean, clean_schema, one_line
 from handwork.mcp.fields import Refusal, field_of
 from handwork.mcp.mending import mend
 from handwork.mcp.names import tool_names
@@ -62,7 +62,6 @@ def test_any_text_is_clean_afterwards(text: str) -> None:
     assert not HIDDEN & set(clean(text))
     assert clean(clean(text)) == clean(text)
     assert one_line(text).isprintable()
-    clean_json({"a": [text]})
 
 
 @given(st.text(), st.lists(st.text(), unique=True, max_size=8), st.lists(st.text(), max_size=4))

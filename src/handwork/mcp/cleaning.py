@@ -62,11 +62,6 @@ def clean_schema(schema: JSON) -> Rule:
     return {**_rule(schema)}
 
 
-def clean_json(value: JSON) -> JSON:
-    """A JSON value with all its texts cleaned; None for one that is too deep."""
-    return None if is_too_deep(value) else _cleaned(value)
-
-
 def is_too_deep(value: JSON) -> bool:
     """Whether a value has more than DEEPEST levels; level by level, as recursion is what must not happen here."""
     level = [value]
