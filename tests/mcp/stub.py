@@ -389,6 +389,10 @@ TOOLS: dict[str, Callable[[Stub, Call], object]] = {
         stub.send(method="notifications/message", params={"level": 42}),
         stub.text(call.id, "invalid said"),
     ),
+    "values": lambda stub, call: stub.structured(call, b"[" + b"0," * call.given.get("n", 0) + b"0]"),
+    "steal": lambda stub, call: [
+        stub.text(call.id + step, "stolen" if step else "own") for step in (-3, -2, -1, 1, 2, 3, 0)
+    ],
     "picture": lambda stub, call: stub.reply(
         call.id, content=[{"type": "image", "data": PICTURE, "mimeType": "image/png"}]
     ),

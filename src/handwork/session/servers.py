@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from handwork.config import MCPServerSettings, Settings
+from handwork.config.masking import VARIABLE
+from handwork.config.own_keys import keys_in
 from handwork.errors import Waiting
 from handwork.events import Event, QuestionAnswered, QuestionAsked
 from handwork.mcp.connection import Connection
@@ -85,6 +87,7 @@ class Servers:
         for name, settings in servers.items():
             if self._declared.get(name) != settings:
                 self._declared[name] = settings
+                self._session.hide(_secrets(settings))
                 self._open_place(name, settings)
 
     def _open_place(self, name: str, settings: MCPServerSettings) -> None:
@@ -223,6 +226,12 @@ class Servers:
         with suppress(asyncio.CancelledError):
             return asking.result()
         raise Waiting(_ENDED)
+
+
+def _secrets(settings: MCPServerSettings) -> set[str]:
+    """What others in the sandbox could read of a server's environment: what has a secret's name, or is looked up as one (`env:NAME`)."""
+    named = [name for name, text in settings.written.env.items() if VARIABLE.fullmatch(text)]
+    return {*keys_in(settings.env), *(settings.env[name].rpartition(" ")[2] for name in named)}
 
 
 def _what(paths: Sequence[str], hosts: Sequence[str]) -> str:
