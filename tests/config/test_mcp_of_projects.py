@@ -12,13 +12,13 @@ from handwork.config.mcp_elsewhere import files_of_others
 from handwork.config.mcp_file import read_servers
 from handwork.errors import ConfigError
 
-HERE = Path("/work/here")
+HERE = Path("/their/here")
 
 
 def write(folder: Path, top: Any = None, here: Any = None, **more: Any) -> Path:
     file = folder / ".claude.json"
     projects = {
-        "/work/other": {"mcpServers": {"theirs": {"command": "x"}}},
+        "/their/other": {"mcpServers": {"theirs": {"command": "x"}}},
         str(HERE): {"history": [], "mcpServers": here or {}},
     }
     data = {"numStartups": 3, **more, **({"mcpServers": top} if top is not None else {}), "projects": projects}
@@ -37,15 +37,15 @@ def test_servers_for_everywhere_and_those_of_the_folder_are_read_and_of_one_name
         tmp_path, {"a": {"command": "1"}, "b": {"command": "2"}}, {"b": {"command": "3"}, "c": {"command": "4"}}
     )
     assert commands(file) == {"a": "1", "b": "3", "c": "4"}
-    assert commands(file, Path("/work/other")) == {"a": "1", "b": "2", "theirs": "x"}
-    assert commands(file, Path("/work/new")) == {"a": "1", "b": "2"}
+    assert commands(file, Path("/their/other")) == {"a": "1", "b": "2", "theirs": "x"}
+    assert commands(file, Path("/their/new")) == {"a": "1", "b": "2"}
     assert commands(file, None) == {"a": "1", "b": "2"}
 
 
 def test_a_file_with_servers_of_the_folder_alone_is_read(tmp_path: Path) -> None:
     file = write(tmp_path, None, {"c": {"command": "4"}})
     assert commands(file) == {"c": "4"}
-    assert commands(file, Path("/work/new")) == {}
+    assert commands(file, Path("/their/new")) == {}
 
 
 def test_a_mistake_is_told_on_its_line_in_either_place(tmp_path: Path) -> None:

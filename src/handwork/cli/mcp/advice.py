@@ -165,7 +165,8 @@ def _offered(looked: Looked) -> Iterator[Problem]:
             f"{counted(len(odd), 'tool')} called otherwise, as the names are too long, alike or have other characters: {named}"
         )
     if dumb := [tool for tool in looked.tools if not (tool.description or "").strip()]:
-        yield Problem(f"No description: {', '.join(tool.original_name for tool in dumb[:5])}")
+        more = f" and {len(dumb) - 5:,} more" if len(dumb) > 5 else ""
+        yield Problem(f"No description: {', '.join(tool.original_name for tool in dumb[:5])}{more}")
     if (tokens := tokens_of(looked.tools)) > _LARGE:
         yield Problem(
             f"Its tools take about {tokens:,} tokens of each request",

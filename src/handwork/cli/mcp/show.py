@@ -67,12 +67,12 @@ def rows_of(diff: str) -> Iterator[Row]:
 
 
 def as_json(looked: Looked, found: Sequence[Problem]) -> dict[str, Any]:
-    """The same for programs."""
+    """The same for programs, with all keys at any time."""
     offer, record = looked.offer, looked.record
     about: dict[str, Any] = {"name": looked.name, "connected": offer is not None, "seconds": round(looked.seconds, 3)}
-    if offer is not None:
-        about |= {"server": offer.server, "version": offer.version, "protocol": offer.protocol}
-        about |= {"instructions": offer.instructions, "tokens": tokens_of(looked.tools)}
+    for key in ("server", "version", "protocol", "instructions"):
+        about[key] = getattr(offer, key) if offer is not None else None
+    about["tokens"] = tokens_of(looked.tools) if offer is not None else None
     about["tools"] = [
         {
             "name": tool.original_name,
