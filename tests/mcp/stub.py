@@ -7,7 +7,7 @@ What it is:    --name NAME · --instructions TEXT · --tools A,B (of those below
                --annotate TOOL=JSON · --as-task TOOL=required|optional|forbidden · --no-tools · --resources · --prompts ·
                --modern (the protocol of 2026, with listen)
 At its start:  --die CODE · --die-on-discover · --mute · --mute-on-discover · --refuse · --version V · --start-slowly SECONDS ·
-               --banner N (lines before its first message) · --child (a child in a session of its own) · --say TEXT (on standard error)
+               --banner N (lines before its first message) · --child (a child in a session of its own) · --say TEXT (on standard error) · --break-it (no protocol)
 All the time:  --noise (a line that is no message before each one) · --crlf · --bom · --ignore-end (neither SIGTERM nor the end of its
                input ends it) · --endless-pages · --same-cursor · --stop-reading (after the handshake) · --flood-errors (standard error) ·
                --ask-first (elicitation while nothing is asked of it) · --more-for-a-person (the tool ask, for clients with elicitation)
@@ -50,6 +50,7 @@ FLAGS = (
         "mute",
         "mute-on-discover",
         "refuse",
+        "break-it",
         "child",
         "noise",
     ),
@@ -176,7 +177,7 @@ class Stub:
     def on_initialize(self, id: Any, params: dict[str, Any]) -> None:
         if self.asked.refuse:
             return self.send(id=id, error={"code": -32000, "message": "Not today"})
-        version = self.asked.version or params["protocolVersion"]
+        version = 7 if self.asked.break_it else self.asked.version or params["protocolVersion"]
         if self.asked.more_for_a_person and "elicitation" in params["capabilities"]:
             self.tools.append(self.tool("ask"))
         about = {"name": self.asked.name, "version": "1.0"}

@@ -180,6 +180,14 @@ async def test_one_that_refuses_says_so(place: Place) -> None:
         await place.connect("--refuse").ready()
 
 
+async def test_one_whose_first_answer_breaks_the_protocol_is_told_where_in_short(place: Place) -> None:
+    with pytest.raises(
+        MCPUnavailable, match=r"an answer breaks the protocol \(protocolVersion: Input should be"
+    ) as error:
+        await place.connect("--break-it").ready()
+    assert "http" not in str(error.value)
+
+
 async def test_an_unknown_version_of_the_protocol_is_final(place: Place) -> None:
     connection = place.connect("--version", "1999-01-01")
     with pytest.raises(MCPUnavailable, match="1999-01-01") as error:

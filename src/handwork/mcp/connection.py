@@ -12,7 +12,7 @@ from handwork.config import MCPServerSettings
 from handwork.errors import HandworkError, MCPLoginNeeded, MCPLost, MCPRefused, MCPServerError, MCPUnavailable
 from handwork.mcp.answers import answer_of, contents_of, messages_of
 from handwork.mcp.content import Answer, Embedded, PromptMessage
-from handwork.mcp.failing import innermost, shown
+from handwork.mcp.failing import innermost, reason, shown
 from handwork.mcp.live import Live
 from handwork.mcp.offer import Offer, ResourceOffer
 from handwork.mcp.reading import read_resources
@@ -139,7 +139,7 @@ class Connection(Supervised):
             )
         code = getattr(error, "code", None)
         if not isinstance(code, int):
-            why = error.what if isinstance(error, HandworkError) else str(error) or type(error).__name__
+            why = error.what if isinstance(error, HandworkError) else reason(error)
             return MCPRefused(
                 f"What the MCP server {self.name} answered cannot be used: {shown(why, 500)}", code=_NO_ANSWER
             )

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import signal
 
+from pydantic import ValidationError
+
 from handwork.errors import HandworkError
 from handwork.schema.visible import seen
 
 _LAST_LINES, _LAST_CHARACTERS = 5, 1000
+_FAULTS = 3
 
 
 def shown(text: str, longest: int = 200) -> str:
     """One line of somebody else's text, as a person or a model may read it."""
     line = seen(" ".join(text.split())).text
     return line if len(line) <= longest else f"{line[:longest]}…"
+
+
+def reason(error: BaseException) -> str:
+    """What an error says; of an answer that breaks the protocol where it does, in place of all that a validator tells."""
+    if not isinstance(error, ValidationError):
+        return str(error) or type(error).__name__
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    places = [f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in found[:_FAULTS]]
+    return f"an answer breaks the protocol ({'; '.join(places)})"
 
 
 def ended(code: int | None) -> str:

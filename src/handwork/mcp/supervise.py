@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from handwork.config import MCPServerSettings
 from handwork.errors import HandworkError, MCPLoginNeeded, MCPUnavailable
-from handwork.mcp.failing import innermost, shown
+from handwork.mcp.failing import innermost, reason, shown
 from handwork.mcp.live import Live
 from handwork.mcp.offer import Offer
 from handwork.mcp.roots import roots_of
@@ -211,7 +211,7 @@ class Supervised:
                 return MCPUnavailable(said.what, hint=hint)
         if closed:
             return live.failure()
-        said = live.failure(f"does not connect: {shown(str(error) or type(error).__name__, 500)}")
+        said = live.failure(f"does not connect: {shown(reason(error), 500)}")
         return MCPUnavailable(said.what, hint=said.hint, lasting=isinstance(error, RuntimeError))
 
     # ---- states
