@@ -7,7 +7,8 @@ What it is:    --name NAME · --instructions TEXT · --tools A,B (of those below
                --annotate TOOL=JSON · --as-task TOOL=required|optional|forbidden · --no-tools · --resources · --prompts ·
                --modern (the protocol of 2026, with listen)
 At its start:  --die CODE · --die-on-discover · --mute · --mute-on-discover · --refuse · --version V · --start-slowly SECONDS ·
-               --banner N (lines before its first message) · --child (a child in a session of its own) · --say TEXT (on standard error) · --break-it (no protocol)
+               --banner N (lines before its first message) · --child (a child in a session of its own) · --say TEXT (on standard error) ·
+               --break-it (its first answer breaks the protocol)
 All the time:  --noise (a line that is no message before each one) · --crlf · --bom · --ignore-end (neither SIGTERM nor the end of its
                input ends it) · --endless-pages · --same-cursor · --stop-reading (after the handshake) · --flood-errors (standard error) ·
                --ask-first (elicitation while nothing is asked of it) · --more-for-a-person (the tool ask, for clients with elicitation)
