@@ -9,6 +9,7 @@ from handwork.server.eras import serve_in_an_era
 from handwork.server.house import House
 from handwork.server.parent import watching_parent
 from handwork.server.protocol import build_server
+from handwork.server.sparing import import_sparingly
 from handwork.server.standard_io import standard_io
 
 _PATIENCE = 2.0
@@ -17,6 +18,7 @@ _PATIENCE = 2.0
 
 async def serve_stdio(house: House, stop: asyncio.Event) -> None:
     """Serve until `stop`, the end of standard input, or the end of our parent; then no process of ours is left."""
+    import_sparingly()
     async with standard_io(house.say) as (incoming, outgoing, hang_up):
         desk = Desk(house)
         server = build_server(desk)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from handwork.cli.clean import clean_for_terminal
 from handwork.cli.mcp.standard_error import nobody_need_read
@@ -17,10 +19,9 @@ from handwork.errors import ConfigError
 from handwork.sandbox.open import check_workspace
 from handwork.sandbox.ready import check_backend
 from handwork.server.house import House, chosen
-from handwork.server.over_http import Address, serve_http
-from handwork.server.over_stdio import serve_stdio
 from handwork.server.signals import stopped_by_signals
 
+_Serving: TypeAlias = Callable[[House, asyncio.Event], Awaitable[None]]
 HOST = "127.0.0.1"
 _TOKEN = "mcp-serve.token"
 
@@ -56,23 +57,32 @@ def serve(
     check_workspace(settings.sandbox, workspace)
     make_folder(workspace)
     house = House(settings, workspace, names, _say)
-    address = None
+    serving: _Serving = _over_stdio
     if transport == "http":
-        address = Address(host or HOST, port or 0, token_file or settings.home.config / _TOKEN)
+        serving = partial(_over_http, (host or HOST, port or 0, token_file or settings.home.config / _TOKEN))
     with nobody_need_read():
         for text in settings.notices:
             _say(text)
-        asyncio.run(_serve(house, address, settings))
+        asyncio.run(_serve(house, serving, settings))
     return 0
 
 
-async def _serve(house: House, address: Address | None, settings: Settings) -> None:
+async def _serve(house: House, serving: _Serving, settings: Settings) -> None:
     await check_backend(settings.sandbox, settings.daytona, settings.environ)
     with stopped_by_signals() as stop:
-        if address is None:
-            await serve_stdio(house, stop)
-        else:
-            await serve_http(house, address, stop)
+        await serving(house, stop)
+
+
+async def _over_stdio(house: House, stop: asyncio.Event) -> None:
+    from handwork.server.over_stdio import serve_stdio  # each imports what the other does not need
+
+    await serve_stdio(house, stop)
+
+
+async def _over_http(address: tuple[str, int, Path], house: House, stop: asyncio.Event) -> None:
+    from handwork.server.over_http import Address, serve_http
+
+    await serve_http(house, Address(*address), stop)
 
 
 def _say(text: str) -> None:
