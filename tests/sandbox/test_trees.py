@@ -119,6 +119,25 @@ async def test_kill_spares_what_is_kept_and_the_program_itself(sandbox: Supervis
     assert _marked(f"{mark}1") == []
 
 
+async def test_kill_ends_the_program_too_unless_it_is_kept_and_what_it_left_is_still_read(
+    sandbox: SupervisedSandbox, mark: str
+) -> None:
+    shell = await sandbox.spawn(["bash"], stdin=True)
+    job = f"(until [ -e go ]; do sleep 0.05; done; echo later; sleep {mark}1) & echo started\n"
+    await shell.write(job.encode())
+    assert await shell.read() == b"started\n"
+    before = await shell.descendants()
+    await shell.write(f"sleep {mark}2; echo ran on\n".encode())
+    await _until(lambda: len(_marked(f"{mark}2")) == 1)
+    await shell.kill(keep=before)
+    assert await shell.wait() == -9
+    assert _marked(f"{mark}2") == []
+    await sandbox.write("go", b"")
+    assert await shell.read(beyond=True) == b"later\n"
+    await shell.kill()
+    assert await shell.read(beyond=True) == b""
+
+
 async def test_keeping_only_the_program_ends_all_below_it(sandbox: SupervisedSandbox, mark: str) -> None:
     shell = await sandbox.spawn(["bash"], stdin=True)
     await shell.write(f"{_family(mark)}\n".encode())

@@ -114,13 +114,14 @@ async def test_a_cancelled_call_ends_with_all_that_it_started(
     house = make_house()
     async with connected(house, mode) as client:
         await client.call_tool("bash", {"command": "echo ready"})
-        hang = "echo begun > begun; sleep 271828 & sleep 271828"
+        hang = "echo begun > begun; sleep 271828 & sleep 271828; echo late > late"
         call = asyncio.create_task(client.call_tool("bash", {"command": hang}))
         await until(lambda: (workspace / "begun").exists())
         call.cancel()
         await asyncio.wait({call})
         await until(lambda: not sleeping("271828"))
         assert text_of(await client.call_tool("bash", {"command": "echo alive"})).startswith("alive\n")
+    assert not (workspace / "late").exists()
     assert "interrupted" in [event.ending for event in events_of(house) if isinstance(event, ToolCallFinished)]
 
 

@@ -71,8 +71,11 @@ class Process(Protocol):
 
     async def close_stdin(self) -> None: ...
 
-    async def read(self, limit: int = 65536) -> bytes:
-        """Up to `limit` bytes of its output; b'' when no writer is left or the process has ended and all was read."""
+    async def read(self, limit: int = 65536, *, beyond: bool = False) -> bytes:
+        """Up to `limit` bytes of its output; b'' when no writer is left or the process has ended and all was read.
+
+        `beyond` its end, it waits for what those whom it left write, until none of them is left.
+        """
         ...
 
     async def wait(self) -> int: ...
@@ -84,7 +87,8 @@ class Process(Protocol):
     async def kill(self, keep: Sequence[int] = ()) -> None:
         """Kill the whole tree (setsid children included) and wait until it is gone.
 
-        `keep`: ids (see `descendants`) to spare; with it, the program itself is spared too.
+        All is stopped before the first is killed, so none of them sees another's end. `keep`: ids (see `descendants`) to
+        spare, with all below them; the program's own id spares itself alone.
         """
         ...
 

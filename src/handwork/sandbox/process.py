@@ -76,13 +76,13 @@ class Program:
                 os.close(self.input)
                 self.input = None
 
-    async def read(self, limit: int = 65536) -> bytes:
+    async def read(self, limit: int = 65536, *, beyond: bool = False) -> bytes:
         async with self._reading:
             while True:
                 if self._failure is not None and self.returncode is None:
                     raise self._failure
-                ended = self.ended.is_set()
-                if self.output is None or self._rest <= 0:
+                ended = self.ended.is_set() and not beyond
+                if self.output is None or (self._rest <= 0 and not beyond):
                     return b""
                 try:
                     data = os.read(self.output, max(1, min(limit, self._rest)))

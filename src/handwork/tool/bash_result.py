@@ -54,13 +54,8 @@ def command_result(command: str, outcome: Outcome, seconds: float, notes: list[s
 def _error(outcome: Outcome, seconds: float) -> str | None:
     """The kills; an exit code is none."""
     if outcome.timed_out:
-        fate = (
-            f"The shell did not come back and was killed. {_NEXT_IS_NEW}"
-            if outcome.shell_ended
-            else "The shell and its state survived."
-        )
         return (
-            f"The command timed out after {seconds:g} s and was killed with all its processes. {fate} "
+            f"The command timed out after {seconds:g} s and was killed with all its processes. {outcome.fate} "
             "What it wrote until then follows; its effects may be incomplete."
         )
     if outcome.shell_ended and outcome.exit_code is not None and outcome.exit_code < 0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -19,12 +18,15 @@ from handwork.tool.spent import used_since
 from handwork.tool.terminal_job import TerminalJob
 from handwork.tool.terminal_text import plain_ends
 
-_KILL_SECONDS = 1.0
+_KILL_SECONDS = 5.0
 _SETTLE_SECONDS = 0.5
 _GATHER_SECONDS = 0.05
-_KILLED = re.compile(r"(?:^|(?<=[^\n]))bash: line \d+: +\d+ Killed .*\n?\Z", re.MULTILINE)
-"""What the shell says when a command was killed by us: that is told in better words."""
 _LOST = "its variables, functions, aliases and current folder are gone"
+_TAKEN = (
+    "A new shell goes on with the state from before it (folder, variables, functions, aliases, options); what it changed itself, "
+    "traps, descriptors opened by exec and the shell's own list of jobs (wait, %1) are gone."
+)
+_MOVED = "That folder cannot be entered, so the shell is in the workspace."
 
 
 @dataclass(slots=True)
@@ -36,6 +38,8 @@ class Outcome:
     """What background jobs wrote since the command before."""
     exit_code: int | None = None
     timed_out: bool = False
+    fate: str = ""
+    """What became of the shell when the command was killed."""
     shell_ended: bool = False
     seconds: float = 0.0
     omitted: int = 0
@@ -54,9 +58,11 @@ class Shell:
         self._sandbox = sandbox
         self._bash: Bash | None = None
         self._former: list[Bash] = []
+        self._killed = False
+        """Whether we had to kill the shell."""
         self._notes: list[str] = []
         self._lock = asyncio.Lock()
-        self._stopping: asyncio.Task[bool] | None = None
+        self._stopping: asyncio.Task[None] | None = None
 
     async def run(
         self, command: str, timeout: float, progress: Callable[[str], Awaitable[None]], clock: CallClock | None = None
@@ -68,19 +74,19 @@ class Shell:
         async with self._lock:
             bash, before = await self._ready_with_jobs()
             notes = self.take_notes()
-            background = self.jobs.written_beside(bash)
+            background = self.jobs.written_beside(self._bashes())
             used = await bash.process.spent()
             began = time.monotonic()
             timed_out = False
             try:
                 async with (clock or CallClock()).limit(timeout) as limit:
-                    await bash.begin(command)
+                    await bash.begin(command, save=True)
                     await _follow(bash, progress)
             except TimeoutError:
                 if not limit.expired():
                     raise
-                timed_out = True
-                await self._stop(bash, before)
+                if timed_out := not bash.done:
+                    await self._stop(bash, before)
             except asyncio.CancelledError:
                 self._notes = notes
                 await self._cancelled(bash, before)
@@ -89,6 +95,8 @@ class Shell:
             outcome.background, outcome.seconds = background, round(time.monotonic() - began, 3)
             outcome.spent = used_since(used, await bash.process.spent())
             await self.jobs.learn(bash, before)
+            if timed_out:
+                outcome.fate = await self._fate()
             outcome.notes = [*notes, *self.jobs.news()]
             return outcome
 
@@ -108,8 +116,7 @@ class Shell:
 
     async def others(self) -> list[int]:
         """Living processes that commands have left and that are no jobs of the shell."""
-        bashes = [*self._former, *([self._bash] if self._bash else [])]
-        found = [pid for bash in bashes for pid in await bash.process.descendants()]
+        found = [pid for bash in self._bashes() for pid in await bash.process.descendants()]
         return self.jobs.strangers(found)
 
     async def look(self) -> list[str]:
@@ -130,9 +137,12 @@ class Shell:
             await asyncio.wait({self._stopping})
         await self._close_all()
 
+    def _bashes(self) -> list[Bash]:
+        return [*self._former, *([self._bash] if self._bash else [])]
+
     async def _close_all(self) -> None:
-        bashes = [*self._former, *([self._bash] if self._bash else [])]
-        self._former, self._bash = [], None
+        bashes = self._bashes()
+        self._former, self._bash, self._killed = [], None, False
         await asyncio.gather(*(bash.close() for bash in bashes), self.jobs.close())
 
     async def _ready_with_jobs(self) -> tuple[Bash, list[int]]:
@@ -150,33 +160,50 @@ class Shell:
         bash = self._bash
         if bash and self._stopping:
             await asyncio.wait({self._stopping})
-            lives, self._stopping = self._stopping.result(), None
+            self._stopping = None
             await bash.finish()
-            fate = "the shell and its state survived" if lives else "the shell had to be killed with it"
-            self._notes.append(f"The command before was cancelled and killed with its processes; {fate}.")
+            self._notes.append("The command before was cancelled and killed with all its processes.")
         if bash and not bash.over and bash.generation == self._sandbox.generation:
             return bash
-        new = await Bash.start(self._sandbox)
+        if bash and self._killed and bash.generation == self._sandbox.generation:
+            new, how = await Bash.succeed(self._sandbox, bash)
+        else:
+            new, how = await Bash.start(self._sandbox), ""
         self.started = True
         if bash:
-            await self._replaced(bash, new)
-        self._bash = new
+            await self._replaced(bash, new, how)
+        self._bash, self._killed = new, False
         return new
 
-    async def _replaced(self, old: Bash, new: Bash) -> None:
-        """Note what was lost with the shell before; one whose background jobs may live on is kept, to end them at the close."""
+    async def _replaced(self, old: Bash, new: Bash, how: str) -> None:
+        """Note what was kept or lost; a shell whose background jobs may live on is kept, to end them at the close."""
         if old.generation != new.generation:
             self._notes.append(
                 f"The sandbox was started anew, so this is a new shell: {_LOST}, and so are all processes."
             )
             await old.close()
+            return
+        with contextlib.suppress(TimeoutError, OSError, SandboxError):
+            async with asyncio.timeout(_SETTLE_SECONDS):
+                await old.process.wait()
+        if how:
+            self._notes += [_TAKEN, _MOVED] if how == "moved" else [_TAKEN]
+        elif self._killed:
+            self._notes.append(
+                f"The shell was killed with it, and what it had saved of its state cannot be read: {_LOST}."
+            )
         else:
-            with contextlib.suppress(TimeoutError, OSError, SandboxError):
-                async with asyncio.timeout(_KILL_SECONDS):
-                    await old.process.wait()
-            how = how_it_ended(old.process.returncode)
-            self._notes.append(f"The shell before had ended ({how}), so this is a new one: {_LOST}.")
-            self._former.append(old)
+            ended = how_it_ended(old.process.returncode)
+            self._notes.append(f"The shell before had ended ({ended}), so this is a new one: {_LOST}.")
+        self._former.append(old)
+
+    async def _fate(self) -> str:
+        """Start the next shell at once, so that the result of the command that was killed can say what it took up."""
+        try:
+            await self._ready()
+        except (OSError, SandboxError):  # the next command says what is wrong
+            return f"The shell was killed with it: {_LOST}."
+        return " ".join(self.take_notes())
 
     async def _outcome(self, bash: Bash, timed_out: bool) -> Outcome:
         capture = await bash.finish()
@@ -185,9 +212,8 @@ class Shell:
         if timed_out:
             code = None
         folder = end.folder if end else ""
-        text = plain_ends(capture)
         return Outcome(
-            output=_KILLED.sub("", text) if timed_out else text,
+            output=plain_ends(capture),
             exit_code=code,
             timed_out=timed_out,
             shell_ended=ended and end is None,
@@ -201,24 +227,18 @@ class Shell:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(self._stopping)
 
-    async def _stop(self, bash: Bash, before: list[int]) -> bool:
-        """Kill the command's processes and, if the shell itself does not come back then, the shell. Whether it lives."""
-        keep = [bash.process.pid, *before]
-        await _kill(bash, keep)
-        if await bash.settled(_SETTLE_SECONDS) and not bash.over:
-            return True
-        with contextlib.suppress(OSError, SandboxError):
-            await bash.process.signal(9)
-        await _kill(bash, keep)
-        await bash.settled(_SETTLE_SECONDS)
-        return False
+    async def _stop(self, bash: Bash, before: list[int]) -> None:
+        """Kill the command's processes, and the shell with them unless it is through with the command.
 
-
-async def _kill(bash: Bash, keep: list[int]) -> None:
-    # A loop of the shell starts new children for ever: do not wait for the last of them.
-    with contextlib.suppress(TimeoutError, OSError, SandboxError):
-        async with asyncio.timeout(_KILL_SECONDS):
-            await bash.process.kill(keep=keep)
+        A shell that lived on would run the rest of the line, its loops and traps: nothing but its end prevents that.
+        """
+        keep = [bash.process.pid, *before] if bash.done else before
+        with contextlib.suppress(TimeoutError, OSError, SandboxError):
+            async with asyncio.timeout(_KILL_SECONDS):
+                await bash.process.kill(keep=keep)
+        if keep is before:
+            await bash.settled(_SETTLE_SECONDS)
+            bash.over = self._killed = True
 
 
 async def _follow(bash: Bash, progress: Callable[[str], Awaitable[None]]) -> None:

@@ -74,10 +74,10 @@ class ShellJobs(Jobs):
                 self.add(job := ShellJob(self._sandbox, bash, entry, slot))
                 job.see(entry, alive)
 
-    def written_beside(self, bash: Bash) -> str:
-        """What background jobs wrote since the command before; what is much stays where `job` reads it."""
-        parts = [plain_ends(bash.own.take_after())]
-        for slot in bash.slots:
+    def written_beside(self, bashes: list[Bash]) -> str:
+        """What background jobs of these wrote since the command before; what is much stays where `job` reads it."""
+        parts = [plain_ends(bash.own.take_after()) for bash in bashes]
+        for slot in [slot for bash in bashes for slot in bash.slots]:
             names = [job.name for job in self if isinstance(job, ShellJob) and job.slot is slot]
             written = slot.output.after.total
             if names and written > _BESIDE:

@@ -11,10 +11,14 @@ from handwork.sandbox.base import Process, Sandbox
 from handwork.sandbox.capture import Capture
 from handwork.tool.shell_output import End, Output
 from handwork.tool.shell_slot import Slot, may_leave_jobs
+from handwork.tool.shell_state import OPENING, States, quoted, saving, taken, taking_up
 
 _SLOTS, _KEPT_SLOTS = 16, 64
 """Pipes that are open, and with those whose output nobody has read, for commands that left jobs; later ones share the shell's own."""
 _LATE_SECONDS = 0.2
+_STATE_SECONDS, _STATE_PAUSE = 1.0, 0.02
+_TAKE_UP_SECONDS = 5.0
+_KILLED_STATUS = 128 + 9
 _ENVIRONMENT = {
     "TERM": "dumb",
     "PAGER": "cat",
@@ -27,7 +31,8 @@ _ENVIRONMENT = {
 }
 # The shell reads our lines as its script. Its own output goes to /dev/null, so that what `set -x` and traps say about
 # our lines is not seen; descriptor 19 is the real output, given to each command as 1 and 2 and closed under that number.
-_OPENING = 'exec 19>&1 1>/dev/null 2>&1\nshopt -s expand_aliases\n__handwork_status() { return "$1"; }\n'
+# Descriptor 17 is the pipe on which the shell tells its state.
+_OPENING = 'exec 19>&1 1>/dev/null 2>&1\nshopt -s expand_aliases\n__handwork_status() { return "$1"; }\n' + OPENING
 
 
 def frame(command: str, last_status: int, token: str, pipe: str = "") -> str:
@@ -39,10 +44,10 @@ def frame(command: str, last_status: int, token: str, pipe: str = "") -> str:
     takes the output instead of the shell's own; its descriptor is 18.
     """
     out = 18 if pipe else 19
-    run = f"\\builtin eval {_quoted(command)} 0</dev/null 1>&{out} 2>&1 19>&- 18>&-"
+    run = f"\\builtin eval {quoted(command)} 0</dev/null 1>&{out} 2>&1 19>&- 18>&- 17>&-"
     if last_status:
         run = f"__handwork_status {last_status} || {run}"
-    opening = f"\\exec 18>{_quoted(pipe)}\n" if pipe else ""
+    opening = f"\\exec 18>{quoted(pipe)}\n" if pipe else ""
     closing = "\\exec 18>&-\n" if pipe else ""
     # Three plain commands: a group would be a syntax error after one of the command's, and show what a DEBUG trap prints.
     mark = (
@@ -50,10 +55,6 @@ def frame(command: str, last_status: int, token: str, pipe: str = "") -> str:
         f"\\builtin jobs -l 1>&{out}\n\\builtin printf '\\0' 1>&{out}"
     )
     return f"{opening}LINENO=0\n{run}\n{mark}\n{closing}"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
 
 
 class Bash:
@@ -71,6 +72,10 @@ class Bash:
         self.slot: Slot | None = None
         self.slots: list[Slot] = []
         self._sandbox = sandbox
+        self._states = States()
+        self._channel: Slot | None = None
+        self._saved = self._saving = ""
+        """The mark of the state that the last command left, and of the one that comes after the running one."""
         self._current = self.own
         self._woken = asyncio.Event()
         self._reader = asyncio.create_task(self._read())
@@ -78,13 +83,50 @@ class Bash:
     @classmethod
     async def start(cls, sandbox: Sandbox) -> Bash:
         """Start one in the workspace."""
+        bash = await cls._start(sandbox)
+        await bash._write(bash._expect_state())
+        bash._saved = bash._saving
+        return bash
+
+    @classmethod
+    async def succeed(cls, sandbox: Sandbox, former: Bash) -> tuple[Bash, str]:
+        """Start one that takes up the state of another which was killed in a command; and how far it did (see `taken`)."""
+        if state := await former._states.get(former._saved, _STATE_SECONDS):
+            bash = await cls._start(sandbox)
+            said = await bash.ask(taking_up(state), _TAKE_UP_SECONDS)
+            if said and (how := taken(b"".join(said.ends()))):
+                await bash._write(bash._expect_state())
+                bash._saved, bash.status = bash._saving, _KILLED_STATUS
+                return bash, how
+            await bash.close()  # half of a state is none
+        return await cls.start(sandbox), ""
+
+    @classmethod
+    async def _start(cls, sandbox: Sandbox) -> Bash:
         process = await sandbox.spawn(["bash", "--noprofile", "--norc"], env=_ENVIRONMENT, stdin=True)
         bash = cls(sandbox, process)
+        try:
+            slot = await Slot.open(sandbox, asyncio.Event(), bash._states, pause=_STATE_PAUSE)
+        except asyncio.CancelledError:
+            await bash.close()
+            raise
+        if slot:
+            bash._channel = slot
+            await bash._write(f"exec 17>{quoted(slot.path)}\n")
         await bash._write(_OPENING)
         return bash
 
-    async def begin(self, command: str) -> None:
-        """Hand a command over; follow it by `changed` and `settled`, and `finish` it."""
+    def _expect_state(self) -> str:
+        """The line that has the shell tell its state; none where there is no pipe for it."""
+        self._saving = secrets.token_hex(16) if self._channel else ""
+        if not self._saving:
+            return ""
+        self._states.expect(self._saving)
+        return saving(self._saving)
+
+    async def begin(self, command: str, *, save: bool = False) -> None:
+        """Hand a command over; follow it by `changed` and `settled`, and `finish` it. `save` has the shell tell the state that
+        it leaves, after the end: there it costs the call no time."""
         await self._drop_closed_slots()
         self.slot = None
         open_slots = sum(not slot.output.closed for slot in self.slots)
@@ -95,7 +137,8 @@ class Bash:
         self._current = self.slot.output if self.slot else self.own
         token = secrets.token_hex(16)
         self._current.expect(token)
-        await self._write(frame(command, self.status, token, self.slot.path if self.slot else ""))
+        tell = self._expect_state() if save else ""
+        await self._write(frame(command, self.status, token, self.slot.path if self.slot else "") + tell)
 
     @property
     def done(self) -> bool:
@@ -136,6 +179,7 @@ class Bash:
                         self._woken.clear()
         if end := self._current.end:
             self.status, self.folder = end.status, end.folder
+            self._saved = self._saving or self._saved
         return self._current.finish()
 
     async def ask(self, command: str, seconds: float) -> Capture | None:
@@ -152,7 +196,7 @@ class Bash:
         """Kill the shell with all that it started."""
         with contextlib.suppress(SandboxError, OSError):
             await self.process.kill()
-        await asyncio.gather(*(slot.close() for slot in self.slots))
+        await asyncio.gather(*(slot.close() for slot in [*self.slots, *([self._channel] if self._channel else [])]))
         self._reader.cancel()
         await asyncio.wait({self._reader})
 
@@ -175,3 +219,6 @@ class Bash:
         finally:
             self.over = True
             self._woken.set()
+        with contextlib.suppress(OSError, SandboxError):
+            while chunk := await self.process.read(beyond=True):  # jobs that it left would wait for ever on a full pipe
+                self.own.feed(chunk)

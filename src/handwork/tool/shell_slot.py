@@ -26,15 +26,19 @@ def may_leave_jobs(command: str) -> bool:
 class Slot:
     """The pipe, with the small program inside the sandbox that passes on what comes through it."""
 
-    def __init__(self, process: Process, path: str, woken: asyncio.Event) -> None:
+    def __init__(self, process: Process, path: str, woken: asyncio.Event, output: Output, pause: float) -> None:
         self.path = path
-        self.output = Output()
+        self.output = output
+        self._pause = pause
         self._process, self._woken = process, woken
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def open(cls, sandbox: Sandbox, woken: asyncio.Event) -> Slot | None:
-        """Make one; `woken` is set when something came. None where the sandbox has no room or no programs for it."""
+    async def open(
+        cls, sandbox: Sandbox, woken: asyncio.Event, output: Output | None = None, *, pause: float = 0
+    ) -> Slot | None:
+        """Make one, which feeds `output`; `woken` is set when something came. Where nobody waits for it, a `pause` of so many
+        seconds after each read takes much at once. None where the sandbox has no room or no programs for it."""
         process: Process | None = None
         try:
             async with asyncio.timeout(_START_SECONDS):
@@ -50,7 +54,7 @@ class Slot:
             if isinstance(error, asyncio.CancelledError):
                 raise
             return None
-        return cls(process, line.decode().rstrip("\n"), woken)
+        return cls(process, line.decode().rstrip("\n"), woken, output or Output(), pause)
 
     async def close(self) -> None:
         """End the program that passes things on; whoever still writes is told so by the system."""
@@ -64,6 +68,8 @@ class Slot:
                 while chunk := await self._process.read():
                     self.output.feed(chunk)
                     self._woken.set()
+                    if self._pause:
+                        await asyncio.sleep(self._pause)
         finally:
             self.output.closed = True
             self._woken.set()

@@ -193,7 +193,7 @@ class Supervisor:
             elif job.keep and job.program:
                 waiting, job.keep = job.keep, []
                 for answer, keep in waiting:
-                    if processes.sweep(job.leader, job.program, keep | {job.program}):
+                    if processes.sweep(job.leader, job.program, keep):
                         self.tell(id=answer, ok=None)
                     else:
                         job.keep.append((answer, keep))
