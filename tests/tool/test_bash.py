@@ -206,7 +206,9 @@ async def test_a_time_out_kills_the_whole_tree_and_keeps_shell_and_output(place:
     assert "timed out after 1 s" in str(result.error)
     assert "A new shell goes on with the state from before it" in str(result.error)
     assert result.output.startswith("partial\n")
-    after = await run(place, f"echo $x; for n in '[1]' '[234]'; do grep -lszx \"{seconds}$n\" /proc/[0-9]*/cmdline | wc -l; done")
+    after = await run(
+        place, f"echo $x; for n in '[1]' '[234]'; do grep -lszx \"{seconds}$n\" /proc/[0-9]*/cmdline | wc -l; done"
+    )
     assert after.output == "kept\n1\n0\n"
     assert f"sleep {seconds}1" in (await run(place, job="list")).output
 

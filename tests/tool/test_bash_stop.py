@@ -180,7 +180,9 @@ async def test_jobs_of_earlier_commands_run_on_and_stay_known(place: Place) -> N
 
 
 async def test_a_hidden_job_does_not_wait_on_a_pipe_that_nobody_reads_after_its_shell_was_killed(host: Place) -> None:
-    hidden = "(until [ -e go ]; do sleep 0.05; done; head -c 300000 /dev/zero | tr '\\0' z; echo beat; touch written) &\n"
+    hidden = (
+        "(until [ -e go ]; do sleep 0.05; done; head -c 300000 /dev/zero | tr '\\0' z; echo beat; touch written) &\n"
+    )
     (host.workspace / "start").write_text(hidden)
     await run(host, "bash ./start")
     await run(host, "sleep 60", timeout=1)
