@@ -44,6 +44,7 @@ AIMS = (
     Aim("mcp_call", "a call of an MCP server over the mcp package's own client", "ms", most=2),
     Aim("mcp_start", "CPU that ten configured MCP servers, known and unused, add to a start", "ms", most=50),
     Aim("mcp_ready", "an MCP server in the sandbox from nothing to its tools", "ms", most=200),
+    Aim("mcp_serve", "CPU of mcp serve from its start over its list of tools to its end", "ms", most=1000),
     Aim("completion", "a session's id completed in a shell", "ms", most=300),
 )
 

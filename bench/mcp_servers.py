@@ -2,7 +2,8 @@
 
 As a program it prints one JSON object, in milliseconds: `mcp_call` is what a call of ours takes longer than one of the
 package's client, both medians of the same run and server; `mcp_start` is the CPU time that ten configured servers with kept
-definitions add to a run that uses none; `mcp_ready` is a server of a warm session from nothing to its lists.
+definitions add to a run that uses none; `mcp_ready` is a server of a warm session from nothing to its lists; `mcp_serve` is the
+CPU time of `handwork mcp serve` from its start over the list of its tools to its end.
 """
 
 from __future__ import annotations
@@ -107,6 +108,32 @@ def _start(folder: Path) -> float:
     return statistics.median(some - none for some, none in pairs)
 
 
+def _serve(folder: Path) -> float:
+    """A client of the handshake era, which then leaves."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    asked: list[dict[str, object]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    ]
+    command = [sys.executable, "-m", "handwork", "mcp", "serve", "--workspace", str(folder)]
+
+    def once() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            server.stdin.write(b"".join(json.dumps({"jsonrpc": "2.0", **each}).encode() + b"\n" for each in asked))
+            server.stdin.flush()
+            answers = [server.stdout.readline() for _ in range(2)]
+            server.stdin.close()
+        assert b"run_task" in answers[1], answers
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
+
+    return statistics.median(once() for _ in range(_READY))
+
+
 def measure() -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="handwork-bench-") as place:
         folder = Path(place) / "workspace"
@@ -115,6 +142,7 @@ def measure() -> dict[str, float]:
             "mcp_call": asyncio.run(_calls(folder)),
             "mcp_ready": asyncio.run(_ready(folder)),
             "mcp_start": _start(folder),
+            "mcp_serve": _serve(folder),
         }
 
 
