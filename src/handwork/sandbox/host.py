@@ -13,7 +13,8 @@ from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox import git_identity
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
-from handwork.sandbox.launch import base_environment, launch
+from handwork.sandbox.environment import base_environment
+from handwork.sandbox.launch import launch
 from handwork.sandbox.limits import Limits, low_disk
 from handwork.schema import Notify
 

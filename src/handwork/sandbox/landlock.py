@@ -14,10 +14,11 @@ from handwork.sandbox import git_identity, root, unavailable
 from handwork.sandbox.base import Process
 from handwork.sandbox.closed import Rules
 from handwork.sandbox.connection import Connection
+from handwork.sandbox.environment import base_environment
 from handwork.sandbox.guard import Guard
 from handwork.sandbox.guarded import GuardedSandbox
 from handwork.sandbox.inside import landlock, wire
-from handwork.sandbox.launch import base_environment, launch
+from handwork.sandbox.launch import launch
 from handwork.sandbox.limits import Limits, low_disk
 from handwork.schema import Notify
 

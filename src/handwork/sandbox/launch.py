@@ -19,27 +19,6 @@ _CONFINE = "from inside.landlock import confine; confine(**loads(sys.argv[3])); 
 _SERVE = "main(**loads(sys.argv[2]))"
 
 
-def base_environment(home: str, temporary: str) -> dict[str, str]:
-    """The clean environment of programs inside: nothing of the user's, so no key and no proxy password."""
-    return {
-        "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME": home,
-        "TMPDIR": temporary,
-        "USER": "agent",
-        "LOGNAME": "agent",
-        "SHELL": "/bin/bash",
-        "LANG": "C.UTF-8",
-        "TERM": "dumb",
-        "PAGER": "cat",
-        "GIT_PAGER": "cat",
-        "GIT_TERMINAL_PROMPT": "0",
-        "DEBIAN_FRONTEND": "noninteractive",
-        "PYTHONUNBUFFERED": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    }
-
-
 def interpreter() -> str:
     """The real file of this python: inside, the links to it need not exist."""
     return os.path.realpath(sys.executable)

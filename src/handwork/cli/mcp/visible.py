@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handwork.config import MCPServerSettings
-from handwork.sandbox.launch import base_environment
+from handwork.sandbox.environment import base_environment
 from handwork.sandbox.root import python_folders, system_places
 
 _HOMES = ("/", "/home", "/root", "/opt", "/var", "/tmp", "/usr", "/srv", "/mnt", "/media")

@@ -12,9 +12,9 @@ from pathlib import Path
 from handwork.errors import SandboxError, SandboxUnavailable
 from handwork.sandbox.client import SupervisedSandbox
 from handwork.sandbox.connection import Connection
+from handwork.sandbox.environment import base_environment
 from handwork.sandbox.file_access import WHOLE, too_large
 from handwork.sandbox.inside import wire
-from handwork.sandbox.launch import base_environment
 from handwork.sandbox.limits import Limits
 from handwork.sandbox.remote.boot import Boot, Greeting, boot, check
 from handwork.sandbox.remote.link import Link
