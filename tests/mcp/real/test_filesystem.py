@@ -95,7 +95,9 @@ async def test_the_sandbox_refuses_what_the_server_would_write(everywhere: Conne
     assert not (tmp_path / "planted").exists()
 
 
-async def test_the_root_that_it_learns_of_us_is_the_workspace(rooted: Connection, place: Place) -> None:
-    """It takes the roots that a client names for its folders, whatever it was started with."""
+async def test_the_roots_that_it_learns_of_us_are_the_workspace_and_the_folders_of_its_entry(
+    rooted: Connection, place: Place
+) -> None:
+    """It takes the roots that a client names for its folders, in the place of those that it was started with."""
     answer = await rooted.call("list_allowed_directories", {})
-    assert text_of(answer).splitlines()[1:] == [str(place.workspace)]
+    assert text_of(answer).splitlines()[1:] == [str(place.workspace), "/usr"]
