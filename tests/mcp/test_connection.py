@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,16 @@ async def test_a_server_is_connected_listed_called_and_closed(place: Place, era:
     assert place.started[-1].returncode == 0
     with pytest.raises(MCPUnavailable, match="closed"):
         await connection.call("echo", {"text": "more"})
+
+
+async def test_a_program_is_found_by_a_path_whose_steps_back_lead_through_folders_that_no_sandbox_shows(
+    place: Place, tmp_path: Path
+) -> None:
+    (unseen := tmp_path / "unseen").mkdir()
+    there = unseen / os.path.relpath(sys.executable, unseen)
+    stub = place.stub()
+    connection = place.connect_to(stub.model_copy(update={"command": str(there)}))
+    assert (await connection.ready()).server == "stub"
 
 
 @ERAS

@@ -8,6 +8,7 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable
 from types import TracebackType
+from pathlib import Path
 from typing import Any, Self
 
 from handwork.config import MCPServerSettings
@@ -54,7 +55,7 @@ class Stdio:
 
     async def _start(self) -> Process:
         settings = self._settings
-        argv = [settings.command, *settings.args]
+        argv = [_direct(settings.command), *settings.args]
         try:
             return await self._surroundings.spawn(
                 argv, cwd=settings.cwd or None, env=settings.env, contained=settings.sandbox
@@ -279,12 +280,19 @@ async def _drain(process: Process) -> None:
                 return
 
 
+def _direct(command: str) -> str:
+    """A path without steps back: a sandbox does not show the folders that they lead through. A link at its end stays, as Python
+    knows its environment by it."""
+    path = Path(command)
+    return str(path.parent.resolve() / path.name) if path.is_absolute() and ".." in path.parts else command
+
+
 def _not_started(name: str, settings: MCPServerSettings, error: Exception) -> MCPUnavailable:
     where = "in the sandbox" if settings.sandbox else "on this machine"
     match error:
         case HandworkError():
             why, hint = error.what, error.hint
-        case FileNotFoundError() if error.filename == settings.command:
+        case FileNotFoundError() if error.filename in (settings.command, _direct(settings.command)):
             why = f"there is no program {settings.command} {where}"
             hint = _SANDBOX_HINT if settings.sandbox else "install it, or name it by its whole path"
         case OSError():
