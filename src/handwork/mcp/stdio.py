@@ -7,8 +7,8 @@ import contextlib
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
 from handwork.config import MCPServerSettings
