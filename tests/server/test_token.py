@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,48 @@ def test_a_file_without_a_token_is_refused(tmp_path: Path, text: str) -> None:
     file.chmod(0o600)
     with pytest.raises(ConfigError, match="holds no token"):
         token_of(file)
+
+
+@pytest.mark.parametrize(
+    "text", ["root:x:0:0:root:/root:/bin/sh\nyou:x:1000:\n", "a secret of somebody's\n", "", "k" * 5000]
+)
+@pytest.mark.parametrize("mode", [0o644, 0o600])
+def test_nobody_is_told_to_change_or_delete_a_file_that_is_something_else(tmp_path: Path, text: str, mode: int) -> None:
+    file = tmp_path / "passwd"
+    file.write_text(text)
+    file.chmod(mode)
+    with pytest.raises(ConfigError) as caught:
+        token_of(file)
+    assert "chmod" not in str(caught.value)
+    if text:
+        assert caught.value.hint == "name another file: one that is not there yet is made"
+    with pytest.raises(ConfigError) as caught:
+        token_of(Path("/etc/passwd"))
+    assert "chmod" not in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_somebody_else_is_refused_even_if_it_holds_a_token(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    token_of(file)
+    os.chown(file, 12345, -1)
+    with pytest.raises(ConfigError, match="belongs to somebody else – name another file"):
+        token_of(file)
+
+
+def test_of_two_servers_that_start_for_the_first_time_at_once_both_know_the_same_token(tmp_path: Path) -> None:
+    for turn in range(20):
+        file, together = tmp_path / str(turn) / "token", threading.Barrier(8)
+
+        def started(file: Path = file, together: threading.Barrier = together) -> tuple[str, bool]:
+            together.wait(10)
+            return token_of(file)
+
+        with ThreadPoolExecutor(8) as threads:
+            found = [each.result() for each in [threads.submit(started) for _ in range(8)]]
+        assert len({token for token, _ in found}) == 1
+        assert [made for _, made in found].count(True) == 1
+        assert [each.name for each in file.parent.iterdir()] == ["token"]
 
 
 def test_what_is_no_file_is_refused_and_never_waited_for(tmp_path: Path) -> None:
