@@ -70,8 +70,18 @@ async def test_every_picture_is_kept() -> None:
     result = await of(Media("image", "b25l", "image/png"), Text("two"), Media("image", "dHdv", "image/jpeg"))
     assert result.images == ("b25l", "dHdv")
     assert result.output == "two"
+
+
+async def test_an_answer_without_text_is_no_output_also_with_pictures_or_files_which_are_told_behind() -> None:
     alone = await of(Media("image", "b25l", "image/png"))
-    assert (alone.output, alone.images) == ("(1 picture)", ("b25l",))
+    assert (alone.output, alone.images, alone.system) == ("No output returned.", ("b25l",), "1 picture")
+    sound = await of(Media("audio", DATA, "audio/wav"), files=Files())
+    assert (sound.output or "").splitlines() == [
+        "No output returned.",
+        "Sound: audio/wav, 10 bytes, kept in /artifacts/mcp_s_t.wav",
+    ]
+    refused = await of(Media("image", "b25l", "image/png"), failed=True)
+    assert refused.error == "Error executing tool: the server does not say why"
 
 
 async def test_a_hundred_pictures_are_kept_and_more_are_told() -> None:
@@ -130,7 +140,7 @@ async def test_resources_are_lines_with_their_addresses() -> None:
         Unknown("hologram"),
     )
     assert result.output == (
-        "(1 picture)\nResource x://a:\nits text\nLink to the resource x://b (B, text/plain, a thing)\n"
+        "No output returned.\nResource x://a:\nits text\nLink to the resource x://b (B, text/plain, a thing)\n"
         "Link to the resource x://c\nResource x://d: a picture\n[a part of an unknown kind (hologram) is left out]"
     )
     assert result.images == ("b25l",)

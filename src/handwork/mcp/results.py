@@ -70,21 +70,29 @@ async def result_of(answer: Answer, name: str, keep: Keep | None = None) -> Tool
         name: the tool's name, for files.
         keep: where sounds and other data go; None leaves them out.
     """
-    pile = await _piled(answer.parts, name, keep)
-    text, details = pile.text, dict[str, JSON]()
+    return _result(
+        answer, await _piled(answer.parts, name, keep), "the server does not say why" if answer.failed else NOTHING
+    )
+
+
+def _result(answer: Answer, pile: _Pile, nothing: str) -> ToolResult:
+    """Texts first, or `nothing`, and behind them what is told of the other parts."""
+    text, details = ", ".join(pile.texts), dict[str, JSON]()
     if answer.structured is not None and not is_too_deep(answer.structured):
         said = json.dumps(answer.structured, ensure_ascii=False)
         if len(said) <= _LARGEST_STRUCTURED:
             details["structured"] = answer.structured
         if not _is_said(answer.structured, pile.texts):
             text = "\n".join(filter(None, (text, said[:LARGEST])))
+    text = "\n".join(filter(None, (text or nothing, *pile.lines)))
+    notes = pile.notes or ([counted(len(pile.pictures), "picture")] if pile.pictures and not pile.texts else [])
     return ToolResult(
-        output=None if answer.failed else text or NOTHING,
-        error=f"{FAILED}{text or 'the server does not say why'}" if answer.failed else None,
+        output=None if answer.failed else text,
+        error=f"{FAILED}{text}" if answer.failed else None,
         images=tuple(pile.pictures),
         details=details or None,
         artifacts=tuple(pile.artifacts),
-        system=joined(pile.notes) or None,
+        system=joined(notes) or None,
     )
 
 
@@ -97,7 +105,7 @@ def failure(error: MCPServerError) -> ToolResult:
 
 async def text_of_resource(contents: Sequence[Embedded], name: str, keep: Keep | None = None) -> ToolResult:
     """The content of a resource as a tool's result."""
-    return await result_of(Answer(parts=tuple(contents)), name, keep)
+    return _result(Answer(), await _piled(contents, name, keep), "" if contents else NOTHING)
 
 
 @dataclass(slots=True)
@@ -109,11 +117,6 @@ class _Pile:
     pictures: list[str] = field(default_factory=list)
     artifacts: list[Artifact] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        shown = [f"({counted(len(self.pictures), 'picture')})"] if self.pictures and not self.texts else []
-        return "\n".join(filter(None, (", ".join(self.texts), *shown, *self.lines)))
 
 
 async def _piled(parts: Sequence[Part], name: str, keep: Keep | None) -> _Pile:
