@@ -20,9 +20,9 @@ from handwork.session.doors import check_doors
 from handwork.session.grants import Grants
 from handwork.session.hosts import Hosts
 from handwork.session.place import Place
-from handwork.session.saving import save
+from handwork.session.saving import Saving
 from handwork.session.servers import Servers
-from handwork.session.spending import check
+from handwork.session.spending import Purse, check
 from handwork.store.keep import keep_open
 from handwork.store.past import Past
 from handwork.store.sqlite import Store
@@ -73,10 +73,13 @@ class Session:
         self.past = self._caught_up(past)
         self.grants.recall(self.past.granted)
         self.budget = Budget()
+        self.purse: Purse | None = None
+        """What it shares with other sessions, beside its own budget."""
         self.door = asyncio.Lock()
         """Held while a question or an approval is with the human: one at a time, in the order in which they queued."""
         self.clock = CallClock()
         self.artifacts = settings.home.artifacts / self.id
+        self._saving = Saving(self.artifacts)
         self._runs: asyncio.Event | None = None
         self._run_over = asyncio.Event()
         self._fan_out = FanOut(self._listener_failed)
@@ -256,6 +259,8 @@ class Session:
 
     def check_budget(self) -> None:
         """Raise BudgetExceeded if nothing may be spent any more."""
+        if self.purse is not None:
+            self.purse.check()
         check(self.budget, self.past)
 
     # ---- what tools reach
@@ -293,7 +298,7 @@ class Session:
         self, name: str, data: bytes, *, title: str = "", media_type: str = "application/octet-stream"
     ) -> Artifact:
         """Write a file for people (and, read-only, for the agent) beside the store; the name is made safe and unique."""
-        path = save(self.artifacts, name, data)
+        path = self._saving.save(name, data)
         return Artifact(path=str(path), title=self.masked(title or name), media_type=media_type)
 
     async def ask(self, question: Question) -> str:
