@@ -12,6 +12,7 @@ import pytest
 from handwork import MCPClients, ToolCollection
 from handwork.config import Settings
 from handwork.errors import ConfigError, MCPUnavailable
+from handwork.mcp.clients import MOST_NOTICES
 from tests.mcp.place import STUB
 
 
@@ -89,3 +90,12 @@ async def test_two_calls_run_at_the_same_time(folder: Path) -> None:
         await clients.connect_stdio(sys.executable, ["stub.py", "--tools", "meet"], "it")
         results = await asyncio.gather(*(clients.execute("mcp_it_meet", {"n": 2}) for _ in range(2)))
         assert {str(result) for result in results} == {"met 2"}
+
+
+async def test_notices_are_the_newest_however_much_servers_have_to_say(folder: Path) -> None:
+    async with clients_in(folder) as clients:
+        surroundings = clients._surroundings()
+        for number in range(MOST_NOTICES + 5):
+            surroundings.notify("warning", str(number))
+        assert len(clients.notices) == MOST_NOTICES
+        assert clients.notices[-1] == str(MOST_NOTICES + 4)

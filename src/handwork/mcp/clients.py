@@ -20,6 +20,8 @@ from handwork.sandbox.base import Process, Sandbox
 from handwork.sandbox.open import open_sandbox
 from handwork.tool.collection import ToolCollection
 
+MOST_NOTICES = 1000
+
 
 class MCPClients(ToolCollection):
     """The tools of servers that are connected here; `async with MCPClients() as clients:` ends all of them.
@@ -39,7 +41,7 @@ class MCPClients(ToolCollection):
         super().__init__()
         self.name = "mcp"
         self.notices: list[str] = []
-        """What a person should know."""
+        """What a person should know; the newest of it, for servers may say as much as they like."""
         self._workspace = Path(workspace or Path.cwd()).absolute()
         self._settings = settings
         self._connections: dict[str, Connection] = {}
@@ -137,6 +139,7 @@ class MCPClients(ToolCollection):
 
     def _notify(self, level: str, text: str) -> None:
         self.notices.append(text)
+        del self.notices[:-MOST_NOTICES]
 
     async def _spawn(self, argv: Sequence[str], *, cwd: str | None, env: Mapping[str, str], contained: bool) -> Process:
         if not contained:
