@@ -115,6 +115,45 @@ async def test_a_spent_budget_ends_the_task(make_house: MakeHouse) -> None:
 
 
 @both_eras
+async def test_all_tasks_of_all_clients_share_one_budget_as_long_as_the_server_runs(
+    make_house: MakeHouse, mode: str
+) -> None:
+    async with StrictServer(["One.", "Two.", "Three."]) as server:
+        house = make_house(llm=model(server), limits={"max_total_tokens": 20})
+        async with connected(house, mode) as one, connected(house, mode) as other:
+            session = (await one.call_tool("run_task", {"task": "Go."})).structured_content["session"]
+            assert text_of(await other.call_tool("run_task", {"task": "Go."})) == "Two."
+            for client, more in ((one, {}), (other, {}), (one, {"session": session})):
+                refused = await client.call_tool("run_task", {"task": "Go.", **more})
+                assert refused.is_error
+                assert text_of(refused) == (
+                    "Error: The budget of 20 tokens for all tasks of this server together is spent (30); "
+                    "whoever runs it can start it anew, with a larger --max-total-tokens"
+                )
+            assert not (await one.call_tool("bash", {"command": "echo 1"})).is_error
+        assert len(server.requests) == 2
+        anew = make_house(llm=model(server), limits={"max_total_tokens": 20})
+        async with connected(anew, mode) as client:
+            assert text_of(await client.call_tool("run_task", {"task": "Go."})) == "Three."
+
+
+async def test_a_task_under_way_ends_when_another_one_has_spent_what_they_share(make_house: MakeHouse) -> None:
+    waits = "until test -e spent; do sleep 0.05; done"
+    async with StrictServer([tool("bash", command=waits), "The other.", "never asked"]) as server:
+        house = make_house(llm=model(server), limits={"max_total_tokens": 25})
+        async with connected(house) as one, connected(house) as other:
+            working = asyncio.create_task(one.call_tool("run_task", {"task": "Go."}))
+            await until(lambda: len(server.requests) == 1)
+            assert not (await other.call_tool("run_task", {"task": "Go."})).is_error
+            await other.call_tool("bash", {"command": "touch spent"})
+            ended = await working
+        assert len(server.requests) == 2
+    assert ended.structured_content["status"] == "budget"
+    assert "for all tasks of this server together is spent (30)" in text_of(ended)
+    assert "To go on" not in text_of(ended)
+
+
+@both_eras
 async def test_cancelling_ends_the_run_and_all_that_it_started(
     make_house: MakeHouse, mode: str, workspace: Path
 ) -> None:

@@ -111,7 +111,7 @@ class Guest:
                 f"There is no session {session!r} of this client", hint="leave it out to begin a new one"
             )
         ask, approve = doors(lambda: exchange) if exchange.can_ask else (None, None)
-        task = Task(self._house.settings, self._house.workspace, **wanted)
+        task = Task(self._house.settings, self._house.workspace, self._house.purse, **wanted)
         answer = await task.run(ask, approve, exchange)
         if answer.structured:
             self._tasks.add(str(answer.structured["session"]))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 
 from handwork.config import Settings
 from handwork.errors import ConfigError
+from handwork.schema import Budget
 from handwork.server.task import RunTask
+from handwork.session.spending import Purse
 from handwork.tool.base import Tool
 from handwork.tool.bash import Bash
 from handwork.tool.editor import StrReplaceEditor
@@ -23,7 +26,7 @@ OFFERED: dict[str, type[Tool]] = {
 """Manus's tools that make sense for a caller, and the agent itself. A caller has a human of its own, and ends by itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class House:
     """See the module. `say` takes a line for whoever looks after the server."""
 
@@ -31,6 +34,12 @@ class House:
     workspace: Path
     names: tuple[str, ...]
     say: Callable[[str], None]
+
+    @cached_property
+    def purse(self) -> Purse:
+        """What all tasks of all clients may spend together, as long as the server runs."""
+        limits = self.settings.limits
+        return Purse(Budget(usd=limits.budget, tokens=limits.max_total_tokens))
 
     @property
     def tools(self) -> list[Tool]:

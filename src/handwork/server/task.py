@@ -18,6 +18,7 @@ from handwork.schema.visible import seen
 from handwork.server.answer import Answer
 from handwork.server.exchange import Exchange
 from handwork.session import Session
+from handwork.session.spending import Purse
 from handwork.tool.base import Tool
 
 _SHORT = 200
@@ -61,6 +62,7 @@ class Task:
 
     settings: Settings
     workspace: Path
+    purse: Purse
     task: str
     agent: str = "manus"
     max_steps: int | None = None
@@ -72,14 +74,16 @@ class Task:
         task = seen(scrub(self.task)).text
         if not task.strip():
             raise ConfigError("The task holds no character that can be seen", hint="say in words what is to be done")
+        self.purse.check()
         agent_class = load_role(self.agent)
         notices: list[tuple[str, str]] = []
         llm = LLM(agent_class.name, self.settings, notify=lambda level, text: notices.append((level, text)))
         await llm.ready()
         listener = Progress(exchange)
         async with Session.open(
-            self.settings, self.workspace, self.session, ask, approve, [listener], create=False
+            self.settings, self.workspace, self.session, ask, approve, [listener, self.purse], create=False
         ) as session:
+            session.purse = self.purse
             for level, text in notices:
                 session.notify(level, text)
             agent = agent_class(session=session, settings=self.settings, llm=llm, **self._limits(agent_class))
@@ -143,6 +147,8 @@ def _unfinished(result: RunResult) -> str:
     parts = [f"Status: {result.status.value}" + (f" – {result.detail}" if result.detail else "")]
     if result.output:
         parts.append(result.output)
+    if result.status is Status.BUDGET:
+        return "\n\n".join(parts)
     said = "the answer" if result.status is Status.WAITING else "what to do next"
     parts.append(f'To go on: run_task with session "{result.session_id}" and {said} as the task.')
     return "\n\n".join(parts)
