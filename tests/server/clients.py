@@ -11,7 +11,7 @@ from typing import Any
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp_types import ElicitResult
+from mcp_types import ElicitResult, Implementation
 
 from handwork.server.desk import Desk
 from handwork.server.house import House
@@ -87,11 +87,14 @@ async def serving(house: House, folder: Path) -> AsyncIterator[tuple[str, str]]:
 
 
 @asynccontextmanager
-async def over_http(url: str, token: str, mode: str = "legacy", human: Human | None = None) -> AsyncIterator[Client]:
+async def over_http(
+    url: str, token: str, mode: str = "legacy", human: Human | None = None, *, name: str = "test"
+) -> AsyncIterator[Client]:
     """A client that comes over HTTP."""
     async with create_mcp_http_client(headers={"Authorization": f"Bearer {token}"}) as http:
         transport = streamable_http_client(url, http_client=http)
-        async with Client(transport, mode=mode, elicitation_callback=human) as client:
+        info = Implementation(name=name, version="1")
+        async with Client(transport, mode=mode, elicitation_callback=human, client_info=info) as client:
             yield client
 
 

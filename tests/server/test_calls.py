@@ -223,6 +223,11 @@ async def test_so_many_calls_of_a_client_are_open_at_most(make_house: MakeHouse)
     calls = [guest.begin("bash", {"command": "sleep 99"}, exchange) for _ in range(32)]
     refused = await guest.begin("bash", {"command": "echo"}, exchange)
     assert refused.text.startswith("Error: 32 calls are open already")
+    for number in range(1, 4):
+        for _ in range(32):
+            guest.begin("bash", {"command": "sleep 99"}, exchange, f"client {number}")
+    refused = await guest.begin("bash", {"command": "echo"}, exchange, "client 4")
+    assert refused.text.startswith("Error: 128 calls of all clients are open already")
     await desk.close()
     assert all(call.cancelled() for call in calls)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from handwork.errors import ConfigError
-from handwork.server.desk import MOST, Desk
+from handwork.errors import ConfigError, HandworkError
+from handwork.server.desk import MOST, SHARE, Desk
 from handwork.server.exchange import Exchange
 from handwork.server.over_http import Address, serve_http
 from handwork.server.presence import Presence
@@ -257,6 +259,59 @@ async def test_clients_that_never_said_good_bye_keep_nobody_out(make_house: Make
             assert (await answer(url, post(HELLO, token))).startswith("HTTP/1.1 200 ")
         async with over_http(url, token, LEGACY) as client:
             assert text_of(await client.call_tool("bash", {"command": "echo in"})) == "in\n"
+
+
+async def test_a_client_without_sessions_that_has_all_its_calls_open_keeps_no_other_out(
+    make_house: MakeHouse, tmp_path: Path
+) -> None:
+    async with silent_model() as (address, asked):
+        house = make_house(llm={"model": "openai:any", "base_url": address})
+        async with (
+            serving(house, tmp_path) as (url, token),
+            over_http(url, token, MODERN, name="greedy") as greedy,
+            over_http(url, token, MODERN, name="modest") as modest,
+        ):
+            calls = [asyncio.create_task(greedy.call_tool("run_task", {"task": "Go."})) for _ in range(32)]
+            await until(lambda: len(asked) == 32)
+            assert text_of(await greedy.call_tool("run_task", {})).startswith("Error: 32 calls are open already")
+            assert text_of(await modest.call_tool("run_task", {})).startswith("Error: Invalid arguments for run_task")
+            assert text_of(await modest.call_tool("bash", {"command": "echo in"})).startswith("in\n")
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+
+
+@asynccontextmanager
+async def silent_model() -> AsyncIterator[tuple[str, list[asyncio.StreamWriter]]]:
+    """A model's server that never answers: its address, and the connections that were made to it."""
+    asked: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _, writer: asked.append(writer), "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", asked
+    finally:
+        for writer in asked:
+            writer.close()
+        server.close()
+
+
+async def test_a_client_that_names_no_handle_pushes_out_no_session_of_another(make_house: MakeHouse) -> None:
+    desk = Desk(make_house())
+    handle, modest = desk.by_handle(None, "modest", "modest")
+    handles = [desk.by_handle(None, "greedy", "greedy")[0] for _ in range(MOST + 20)]
+    assert desk.by_handle(handle, "modest", "modest") == (handle, modest)
+    assert desk.known(handles[0]) is None
+    assert desk.known(handles[-1]) is not None
+    await desk.close()
+
+
+async def test_a_client_with_its_share_of_sessions_at_work_leaves_room_for_another(make_house: MakeHouse) -> None:
+    desk, exchange = Desk(make_house()), Exchange(can_ask=False)
+    for _ in range(SHARE):
+        desk.by_handle(None, "greedy", "greedy")[1].begin("planning", {"command": "list"}, exchange)
+    with pytest.raises(HandworkError, match="32 sessions of this client are at work already"):
+        desk.by_handle(None, "greedy", "greedy")
+    desk.by_handle(None, "modest", "modest")
+    await desk.close()
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ _PATIENCE = 3.0
 """Seconds that calls have to end in when their client is gone."""
 MOST = 32
 """Calls of one client that may be open at a time."""
+_MOST_OF_ALL = 128
+"""Calls of all clients that come to one guest, as those without sessions do with their tasks."""
 _own: ContextVar[Exchange | None] = ContextVar("the exchange that a call belongs to", default=None)
 
 
@@ -48,7 +50,8 @@ class Guest:
         self._changing = asyncio.Lock()
         self._exchanges: dict[str, Exchange] = {}
         self._occupied, self._calls = AsyncExitStack(), 0
-        self._works: set[asyncio.Task[Answer]] = set()
+        self._works: dict[asyncio.Task[Answer], str] = {}
+        """The calls that are open, and whose each is."""
         self._tasks: set[str] = set()
         """Sessions of tasks that this client may go on with."""
         self.used = time.monotonic()
@@ -58,20 +61,27 @@ class Guest:
 
     # ---- calls
 
-    def begin(self, name: str, arguments: Mapping[str, JSON], exchange: Exchange) -> asyncio.Task[Answer]:
-        """Begin a call; cancelling the task ends it with all that it has started."""
+    def begin(
+        self, name: str, arguments: Mapping[str, JSON], exchange: Exchange, who: str = ""
+    ) -> asyncio.Task[Answer]:
+        """Begin a call; cancelling the task ends it with all that it has started. `who` tells apart the clients that share a guest."""
         is_task = name == RunTask.name and name in self._house.names
-        if len(self._works) >= MOST:
-            work = _too_many()
+        if (refusal := self._no_room(who)) is not None:
+            work = refusal
         else:
             work = self._run_task(arguments, exchange) if is_task else self._call(name, arguments, exchange)
         task = asyncio.create_task(self._answered(work), name=f"call of {self.label}: {name}")
-        self._works.add(task)
+        self._works[task] = who
         task.add_done_callback(self._over)
         return task
 
+    def _no_room(self, who: str) -> Coroutine[Any, Any, Answer] | None:
+        if list(self._works.values()).count(who) >= MOST:
+            return _too_many(f"{MOST} calls")
+        return _too_many(f"{_MOST_OF_ALL} calls of all clients") if len(self._works) >= _MOST_OF_ALL else None
+
     def _over(self, work: asyncio.Task[Answer]) -> None:
-        self._works.discard(work)
+        self._works.pop(work, None)
         self.used = time.monotonic()
         if not work.cancelled():
             work.exception()  # whoever waits for it has it; nobody may be left
@@ -167,7 +177,7 @@ class Guest:
 
     async def close(self) -> None:
         """The client is gone: end its calls and close its session."""
-        for work in self._works:
+        for work in list(self._works):
             work.cancel()
         if self._works:
             await asyncio.wait(set(self._works), timeout=_PATIENCE)
@@ -185,5 +195,5 @@ class Guest:
             self._house.say(f"error: The last calls of session {session.id} are not on disk: is it full, or read-only?")
 
 
-async def _too_many() -> Answer:
-    return Answer(f"Error: {MOST} calls are open already; wait until one of them has ended", is_error=True)
+async def _too_many(calls: str) -> Answer:
+    return Answer(f"Error: {calls} are open already; wait until one of them has ended", is_error=True)

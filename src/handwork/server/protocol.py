@@ -69,7 +69,8 @@ async def _call_tool(desk: Desk, parked: Parked, context: Any, params: Any) -> A
     except HandworkError as error:
         return result_of(of_error(error))
     exchange = Exchange(can_ask=_can_ask(context))
-    return await converse(context, guest.begin(params.name, arguments, exchange), exchange, parked, handle)
+    work = guest.begin(params.name, arguments, exchange, _origin(context))
+    return await converse(context, work, exchange, parked, handle)
 
 
 def _caller(desk: Desk, context: Any, name: str, arguments: dict[str, JSON]) -> tuple[str | None, Guest]:
@@ -80,7 +81,7 @@ def _caller(desk: Desk, context: Any, name: str, arguments: dict[str, JSON]) -> 
     if name == RunTask.name:  # it names its session by itself
         return None, desk.guest("tasks", label)
     named = arguments.pop("session", None)
-    return desk.by_handle(None if named is None else str(named), label)
+    return desk.by_handle(None if named is None else str(named), label, _origin(context))
 
 
 async def _list_resources(desk: Desk, context: Any, params: Any) -> Any:
@@ -135,6 +136,12 @@ def _label(context: Any) -> str:
     params = context.session.client_params
     info = params.client_info if params is not None else None
     return f"{info.name}-{info.version}" if info is not None else "client"
+
+
+def _origin(context: Any) -> str:
+    """Which client it is, as far as that shows: what it calls itself and the machine that it is on."""
+    place = context.request.client if context.request is not None else None
+    return f"{_label(context)} at {place.host if place is not None else ''}"
 
 
 def _can_ask(context: Any) -> bool:
