@@ -59,11 +59,41 @@ async def test_what_wants_nothing_is_taken_over_without_a_question(workspace: Pa
     assert (await add(workspace, {"x": PLAIN})).code == 0
 
 
-async def test_a_name_that_cannot_be_one_is_told_before_anything_is_written(workspace: Path, home: Path) -> None:
-    ended = await add(workspace, {"a": PLAIN, "no name": PLAIN})
+async def test_an_odd_name_keeps_no_other_server_out_and_becomes_one_that_is_said(workspace: Path, home: Path) -> None:
+    servers = {"a": PLAIN, "My  Server (new)": PLAIN, "a b": PLAIN, "a/b": PLAIN, "文": PLAIN, "--\x1b[31m": PLAIN}
+    ended = await add(workspace, servers)
+    assert ended.code == 0, ended.err
+    assert "'My  Server (new)' is added as My-Server-new" in ended.err
+    assert "'a b' is added as a-b" in ended.err
+    assert "'a/b' is left out: it is no name for a server" in ended.err
+    assert "'文' is left out: it is no name for a server" in ended.err
+    assert "\x1b[31m" not in ended.err
+    assert set(json.loads((home / "mcp.json").read_text())["mcpServers"]) == {"a", "My-Server-new", "a-b", "31m"}
+
+
+async def test_a_server_whose_name_would_be_that_of_another_one_never_takes_its_place(
+    workspace: Path, home: Path
+) -> None:
+    ended = await add(workspace, {"a b": KEY, "a-b": PLAIN})
+    assert ended.code == 0, ended.err
+    assert json.loads((home / "mcp.json").read_text())["mcpServers"] == {"a-b": PLAIN}
+    ended = await add(workspace, {"a b": {"command": "other"}})
     assert ended.code == 2
-    assert "'no name' is no name for a server" in ended.err
+    assert json.loads((home / "mcp.json").read_text())["mcpServers"] == {"a-b": PLAIN}
+
+
+async def test_where_no_name_can_be_one_nothing_is_added(workspace: Path, home: Path) -> None:
+    ended = await add(workspace, {"文": PLAIN})
+    assert ended.code == 2
+    assert "Nothing was added: none of the names can be one here" in ended.err
     assert not (home / "mcp.json").exists()
+
+
+async def test_an_odd_name_that_is_typed_takes_that_server_over(workspace: Path, home: Path) -> None:
+    (workspace / "theirs.json").write_text(json.dumps({"mcpServers": {"my one": PLAIN, "a": PLAIN}}))
+    ended = await handwork("mcp", "add", "my one", "--from", "theirs.json", "--no-test", cwd=workspace)
+    assert ended.code == 0, ended.err
+    assert set(json.loads((home / "mcp.json").read_text())["mcpServers"]) == {"my-one"}
 
 
 @pytest.mark.parametrize(("typed", "code"), [("yes\n", 0), ("\n", 2), ("y\n", 2), ("n\n", 2), ("\x04", 2)])

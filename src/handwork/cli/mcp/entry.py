@@ -14,6 +14,7 @@ from handwork.config.masking import without_secrets
 from handwork.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9_](?:[\w.-]{0,62}[A-Za-z0-9_])?", re.ASCII)
+NAMES = "up to 64 letters, digits, `-`, `_` and `.`"
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
@@ -53,12 +54,15 @@ class AddOptions:
         return bool(_details(self))
 
 
+def is_name(name: str) -> bool:
+    """Whether a server can be called so."""
+    return bool(_NAME.fullmatch(name))
+
+
 def check_name(name: str) -> str:
     """The name, if a server can be called so. Raises ConfigError."""
-    if not _NAME.fullmatch(name):
-        raise ConfigError(
-            f"{name!r} is no name for a server", hint="up to 64 letters, digits, `-`, `_` and `.`, such as github"
-        )
+    if not is_name(name):
+        raise ConfigError(f"{name!r} is no name for a server", hint=f"{NAMES}, such as github")
     return name
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from handwork.cli.clean import show_exactly
-from handwork.cli.mcp.entry import AddOptions, check_name
+from handwork.cli.mcp.entry import NAMES, AddOptions, is_name
 from handwork.cli.setup.talk import Left, Talk
 from handwork.cli.trust.server_words import OUTSIDE, mcp_effects
 from handwork.cli.workspace import real_folder
@@ -16,6 +17,7 @@ from handwork.config.mcp_file import read_servers
 from handwork.config.mcp_variables import variables_in
 from handwork.errors import ConfigError
 
+_ODD = re.compile(r"[^\w.-]+", re.ASCII)
 _OPENS = ("sandbox", "paths", "allow_net", "new_tools")
 """Keys of an entry that take something of the sandbox, or of the questions, away."""
 
@@ -35,11 +37,28 @@ def servers_from(source: Path, options: AddOptions, talk: Talk, *, human: bool) 
         raise ConfigError(f"{source} names no server {options.name!r}", hint=f"there are: {there}")
     if not servers:
         raise ConfigError(f"{source} names no servers")
-    entries = {check_name(name): _entry(servers[name]) for name in ([options.name] if options.name else servers)}
+    names = _names([options.name] if options.name else list(servers), servers, talk)
+    entries = {name: _entry(servers[theirs]) for name, theirs in names.items()}
     wanting = {name: entry for name, entry in entries.items() if _wants_more(entry)}
     if wanting:
         _agreed(source, wanting, options, talk, human=human)
     return entries
+
+
+def _names(wanted: Sequence[str], there: Collection[str], talk: Talk) -> dict[str, str]:
+    """What the servers are called here, and how each is called there: odd letters become hyphens, which is said; what would then be
+    called like another one is left out. Raises ConfigError if nothing is left."""
+    names = {name: name for name in wanted if is_name(name)}
+    for theirs in (name for name in wanted if not is_name(name)):
+        ours = _ODD.sub("-", theirs)[:64].strip("-.")
+        if is_name(ours) and ours not in names and ours not in there:
+            names[ours] = theirs
+            talk.say(f"· {show_exactly(theirs)!r} is added as {ours}", "yellow")
+        else:
+            talk.say(f"· {show_exactly(theirs)!r} is left out: it is no name for a server", "yellow")
+    if not names:
+        raise ConfigError("Nothing was added: none of the names can be one here", hint=f"a name is {NAMES}")
+    return names
 
 
 def _entry(server: MCPServerSettings) -> dict[str, Any]:
