@@ -53,10 +53,11 @@ def serve(
     ] = None,
     max_steps: Annotated[int | None, typer.Option("--max-steps", min=1, help="For run_task: at most so many.")] = None,
     budget: Annotated[
-        float | None, typer.Option("--budget", metavar="USD", min=0, help="For run_task: what a session may cost.")
+        float | None,
+        typer.Option("--budget", metavar="USD", min=0, help="For run_task: what all tasks together may cost."),
     ] = None,
     max_total_tokens: Annotated[
-        int | None, typer.Option("--max-total-tokens", min=1, help="For run_task: tokens of a session.")
+        int | None, typer.Option("--max-total-tokens", min=1, help="For run_task: tokens of all tasks together.")
     ] = None,
     timeout: Annotated[
         float | None, typer.Option("--timeout", metavar="S", min=0.001, help="For run_task: seconds at most.")
