@@ -16,6 +16,7 @@ from handwork.sandbox.connection import Connection
 from handwork.sandbox.environment import base_environment
 from handwork.sandbox.launch import launch
 from handwork.sandbox.limits import Limits, low_disk
+from handwork.sandbox.undumpable import close_this_process
 from handwork.schema import Notify
 
 _LOUD = "NO SANDBOX (host): what the model runs can read and change everything that you can, and use the network."
@@ -52,6 +53,7 @@ class HostSandbox(SupervisedSandbox):
             )
         if not self._starts and (said := low_disk(self._limits, self._workspace)):
             self._notify("warning", said)
+        close_this_process()  # what we start is held by nothing, and /proc shows each process to its user
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="handwork-"))
         for name in ("home", "tmp"):
             (Path(self._scratch) / name).mkdir(mode=0o700)
