@@ -175,6 +175,30 @@ async def test_a_missing_program_and_an_address_where_nobody_answers_cost_one_no
     assert any("dead" in text for text in told)
 
 
+async def test_the_notice_of_a_configured_server_that_fails_ends_with_the_way_on(
+    settings: Settings, tmp_path: Path, seen: Seen
+) -> None:
+    servers = {
+        "a b": stub(tmp_path, "--die", "3"),
+        "dead": MCPServerSettings(url="http://127.0.0.1:9/mcp"),
+    }
+    agent = manus(["done"], settings=configured(**servers))
+    await agent.run("go", listener=seen)
+    by_itself, with_a_hint = notices(seen)
+    assert by_itself.endswith(" – look at it: handwork mcp test 'a b'")
+    assert with_a_hint.endswith(" – check that it runs, its address, the network and the proxy")
+
+
+async def test_a_server_that_a_program_named_is_none_that_the_command_line_could_test(
+    settings: Settings, tmp_path: Path, seen: Seen
+) -> None:
+    agent = manus(["done"], mcp_servers={"it": stub(tmp_path, "--die", "3")})
+    await agent.run("go", listener=seen)
+    (notice,) = notices(seen)
+    assert "exit code 3" in notice
+    assert "handwork mcp test" not in notice
+
+
 async def test_a_mute_server_is_waited_for_no_longer_than_its_limit_and_costs_one_notice(
     settings: Settings, tmp_path: Path, seen: Seen
 ) -> None:

@@ -24,6 +24,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "events.fanout:_Ear.hear": "one listener",
     "llm.aside:_perform": "work in a thread: it is raised where it is awaited",
     "mcp.connection:Connection._asked": "a tool call: what the library raises over a server's answer has no end",
+    "mcp.http:Http._carry": "a supervised background task",
     "mcp.supervise:Supervised._connection": "a supervised background task",
     "session.session:Session.close_part": "one cleanup",
     "tool.kernel_inside.bridge:_main": "a kernel that does not start is told to the tool",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from handwork.errors import MCPRefused, MCPUnavailable
+from handwork.mcp.connection import Connection
 from handwork.mcp.content import Answer, Embedded, Media, PromptMessage, Text
 from tests.server.watching import until
 
@@ -347,3 +349,15 @@ async def test_the_environment_is_the_sandboxes_and_what_was_given(
     seen: dict[str, Any] = json.loads(words(await connection.call("environment", {})))
     assert seen["GIVEN"] == "yes"
     assert "OPENAI_API_KEY" not in seen
+
+
+async def test_an_error_before_anything_is_started_is_told_to_whoever_waits(place: Place) -> None:
+    nowhere: Any = None
+    surroundings = dataclasses.replace(place.surroundings(), workspace=nowhere)
+    connection = Connection("stub", place.stub(), surroundings, sleep=place.sleep)
+    async with asyncio.timeout(10):
+        with pytest.raises(MCPUnavailable, match="The MCP server stub cannot be started: .*NoneType") as caught:
+            await connection.ready()
+    assert caught.value.lasting
+    assert connection.state == "gone"
+    await connection.close()

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from handwork.errors import MCPLoginNeeded, MCPUnavailable
 from handwork.mcp.content import Text
+from handwork.mcp.http import Http
 from tests.mcp.http_servers import Plain, around, connected, plain_server, says
 from tests.mcp.place import Clock
 
@@ -249,3 +250,18 @@ async def test_silence_ends_with_the_time_limit(plain: Plain, tmp_path: Path, wh
     async with connected(plain.url, tmp_path, timeout=0.3) as connection:
         with pytest.raises(MCPUnavailable, match=r"within 0\.3 s"):
             await connection.ready()
+
+
+async def test_whatever_goes_wrong_while_messages_are_carried_ends_the_wait_of_all_that_asked(
+    plain: Plain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(way: Http, item: Any) -> bool:
+        raise KeyError("what nobody thought of")
+
+    async with connected(plain.url, tmp_path) as connection:
+        await connection.ready()
+        monkeypatch.setattr(Http, "_broke_off", fails)
+        async with asyncio.timeout(10):
+            with pytest.raises(MCPUnavailable, match="docs was lost: 'what nobody thought of'"):
+                await connection.call("echo", {"text": "x"})
+        monkeypatch.undo()

@@ -8,9 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from handwork.agent.approved_tool import ApprovedTool
+from handwork.agent.mount_notices import BACK, SLOW, missing
 from handwork.agent.server_words import instructions_of
 from handwork.config import MCPServerSettings
-from handwork.errors import ConfigError, MCPServerError, MCPUnavailable
+from handwork.errors import ConfigError, HandworkError, MCPServerError, MCPUnavailable
 from handwork.mcp.connection import Connection
 from handwork.mcp.names import tool_names
 from handwork.mcp.offer import Offer, ToolOffer
@@ -26,8 +27,6 @@ PATIENCE = 30.0
 """Seconds that the first step waits for servers that connect, all together."""
 _REFRESH = 10.0
 """Seconds that a step waits for lists that changed."""
-_SLOW = "The MCP server {name} is not there after {seconds:g} s: the work begins without its tools, which come when it does."
-_BACK = "The MCP server {name} is there now."
 _NOT_THERE = ("gone", "closed")
 
 
@@ -115,7 +114,7 @@ class Mounts:
                 self._start(mount, at_once or self._plain)
             except ConfigError as error:  # its record cannot be used, and without it nobody knows what was approved
                 mount.waited = True
-                self._miss(mount, str(error))
+                self._miss(mount, error)
 
     def _start(self, mount: Mount, at_once: bool) -> None:
         records, settings = self._servers.definitions.records, mount.connection.settings
@@ -170,14 +169,17 @@ class Mounts:
         for mount, end in zip(waiting, ends, strict=True):
             mount.waited = True
             if isinstance(end, MCPUnavailable):
-                self._miss(mount, str(end))
+                self._miss(mount, end)
             elif isinstance(end, asyncio.CancelledError):
-                self._miss(mount, _SLOW.format(name=mount.name, seconds=seconds))
+                self._miss(mount, SLOW.format(name=mount.name, seconds=seconds))
 
-    def _miss(self, mount: Mount, why: str) -> None:
+    def _miss(self, mount: Mount, why: HandworkError | str) -> None:
         """Say that a server is not there, once."""
         if not mount.missed:
             mount.missed = True
+            if isinstance(why, HandworkError):
+                configured = self._servers.definitions.records.is_configured(mount.name, mount.connection.settings)
+                why = missing(mount.name, why, configured=configured)
             self._notify("warning", why)
 
     def _notify(self, level: str, text: str) -> None:
@@ -221,10 +223,10 @@ class Mounts:
         connection = mount.connection
         if connection.state in _NOT_THERE:
             mount.offer = None
-            self._miss(mount, connection.failure)
+            self._miss(mount, connection.error)
             return
         if connection.state == "lost":
-            self._miss(mount, connection.failure)
+            self._miss(mount, connection.error)
         try:
             records = self._servers.definitions.records
             if connection.offer is None and records.find(mount.name, connection.settings) is None:
@@ -232,11 +234,11 @@ class Mounts:
             mount.offer = await self._servers.approved(connection)
         except (ConfigError, MCPServerError) as error:
             mount.offer = None
-            self._miss(mount, str(error))
+            self._miss(mount, error)
             return
         if connection.state == "ready" and mount.missed and not mount.returned:
             mount.returned = True
-            self._notify("info", _BACK.format(name=mount.name))
+            self._notify("info", BACK.format(name=mount.name))
 
     def _mount(self, tools: ToolCollection) -> bool:
         offers = [mount.offer for mount in self.in_order]

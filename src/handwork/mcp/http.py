@@ -12,6 +12,7 @@ from handwork.config import MCPServerSettings
 from handwork.errors import MCPUnavailable
 from handwork.mcp.address import Address, address_of
 from handwork.mcp.bearer import Bearer
+from handwork.mcp.failing import reason, shown
 from handwork.mcp.sse import Sse
 from handwork.mcp.surroundings import Surroundings
 from handwork.mcp.web import client_over, way_to
@@ -114,7 +115,16 @@ class Http:
         return sse
 
     async def _carry(self, coming: Any, wire: Wire, address: Address) -> None:
-        """Hand on what comes, until a server turns out to be of the old kind."""
+        """Hand on what comes, until a server turns out to be of the old kind. Whatever goes wrong ends the stream, for others wait for
+        what would have come."""
+        try:
+            await self._carry_all(coming, wire, address)
+        except Exception as error:
+            self._fail(
+                MCPUnavailable(f"The connection to the MCP server {self._name} was lost: {shown(reason(error), 500)}")
+            )
+
+    async def _carry_all(self, coming: Any, wire: Wire, address: Address) -> None:
         async for item in coming:
             if wire.turned_away is not None:
                 await self._turn(address, wire.turned_away)

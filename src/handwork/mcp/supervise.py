@@ -15,7 +15,7 @@ from handwork.mcp.live import Live
 from handwork.mcp.offer import Offer
 from handwork.mcp.roots import roots_of
 from handwork.mcp.surroundings import Surroundings
-from handwork.mcp.transport import transport
+from handwork.mcp.transport import Way, transport
 from handwork.tool.uncancelled import uncancelled
 
 State: TypeAlias = Literal["idle", "connecting", "ready", "lost", "gone", "closed"]
@@ -78,6 +78,11 @@ class Supervised:
             self.state = "connecting"
             self._outcome = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._supervise(), name=f"mcp {self.name}")
+
+    @property
+    def error(self) -> MCPUnavailable:
+        """Why there is no connection, with what helps."""
+        return self._again(self._error)
 
     # ---- for those who ask
 
@@ -153,18 +158,13 @@ class Supervised:
 
     async def _connection(self, mode: str) -> tuple[MCPUnavailable, bool]:
         """How a connection ended, and whether the program ended before it said anything."""
-        way = transport(self.name, self.settings, self._surroundings, kind=self._kind)
-        live = Live(
-            self.name,
-            way,
-            self._surroundings,
-            self,
-            mode=mode,
-            limit=self.settings.timeout,
-            roots=roots_of(self.settings, self._surroundings.workspace),
-            sleep=self._sleep,
-        )
-        self._trying = live
+        try:
+            way = transport(self.name, self.settings, self._surroundings, kind=self._kind)
+            live = self._trying = self._live_over(way, mode)
+        except Exception as error:  # whoever waits is told: this task has nobody else to tell
+            return MCPUnavailable(
+                f"The MCP server {self.name} cannot be started: {shown(reason(error), 500)}", lasting=True
+            ), False
         began = asyncio.get_running_loop().time()
         try:
             async with AsyncExitStack() as stack:
@@ -189,6 +189,10 @@ class Supervised:
         finally:
             self._trying = None
             self.banners += way.noise
+
+    def _live_over(self, way: Way, mode: str) -> Live:
+        roots, limit = roots_of(self.settings, self._surroundings.workspace), self.settings.timeout
+        return Live(self.name, way, self._surroundings, self, mode=mode, limit=limit, roots=roots, sleep=self._sleep)
 
     async def _until_over(self, live: Live) -> None:
         ends = [asyncio.create_task(live.over.wait()), asyncio.create_task(self._stop.wait())]
