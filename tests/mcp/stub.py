@@ -4,7 +4,7 @@ Started as `python stub.py [OPTIONS]`; more options may stand in the environment
 same). Without options it is well-behaved, speaks the protocol of 2025 and offers the tools echo and add.
 
 What it is:    --name NAME · --instructions TEXT · --tools A,B (of those below) · --many N (tools) · --describe TOOL=TEXT ·
-               --annotate TOOL=JSON · --as-task TOOL=required|optional|forbidden · --no-tools · --resources · --prompts ·
+               --annotate TOOL=JSON · --as-task TOOL=required|optional|forbidden · --no-tools · --resources · --no-resources · --prompts ·
                --modern (the protocol of 2026, with listen)
 At its start:  --die CODE · --die-on-discover · --mute · --mute-on-discover · --refuse · --version V · --start-slowly SECONDS ·
                --banner N (lines before its first message) · --child (a child in a session of its own) · --say TEXT (on standard error) ·
@@ -45,6 +45,7 @@ FLAGS = (
     *(
         "no-tools",
         "resources",
+        "no-resources",
         "prompts",
         "modern",
         "die-on-discover",
@@ -172,7 +173,9 @@ class Stub:
     def capabilities(self) -> dict[str, Any]:
         made = {"tools": {"listChanged": True}, "logging": {}}
         return (
-            made | ({"resources": {}} if self.asked.resources else {}) | ({"prompts": {}} if self.asked.prompts else {})
+            made
+            | ({"resources": {}} if self.asked.resources or self.asked.no_resources else {})
+            | ({"prompts": {}} if self.asked.prompts else {})
         )
 
     def on_initialize(self, id: Any, params: dict[str, Any]) -> None:
@@ -221,10 +224,12 @@ class Stub:
         return {"ttlMs": 0, "cacheScope": "private"} if self.asked.modern else {}
 
     def on_resources_list(self, id: Any, params: dict[str, Any]) -> None:
-        self.reply(id, resources=[{"uri": "stub://one", "name": "one", "mimeType": "text/plain"}], **self.lasting())
+        there = [{"uri": "stub://one", "name": "one", "mimeType": "text/plain"}]
+        self.reply(id, resources=there if self.asked.resources else [], **self.lasting())
 
     def on_resources_templates_list(self, id: Any, params: dict[str, Any]) -> None:
-        self.reply(id, resourceTemplates=[{"uriTemplate": "stub://{name}", "name": "any"}], **self.lasting())
+        there = [{"uriTemplate": "stub://{name}", "name": "any"}]
+        self.reply(id, resourceTemplates=there if self.asked.resources else [], **self.lasting())
 
     def on_resources_read(self, id: Any, params: dict[str, Any]) -> None:
         if params["uri"] != "stub://one":

@@ -47,6 +47,19 @@ async def test_servers_and_their_tools_are_shown_and_one_that_is_gone_says_why(
         assert await window.leave() == 0
 
 
+async def test_resources_are_counted_and_a_server_that_has_none_is_not_said_to_have_some(
+    workspace: Path, home: Path, script: str
+) -> None:
+    configure(home, some=[script, "--resources"], none=[script, "--no-resources"])
+    async with StrictServer([]) as server:
+        window = await Window.chat(server, cwd=workspace, rows=60, columns=120)
+        await window.until(lambda: "connecting" not in window.status and "openai:any" in window.status)
+        await window.send("/mcp")
+        await window.shows("  some  connected · 2 tools, 2 resources")
+        assert "  none  connected · 2 tools\n" in "\n".join(line.rstrip() for line in window.text.splitlines()) + "\n"
+        assert await window.leave() == 0
+
+
 async def test_without_servers_that_is_said(workspace: Path) -> None:
     async with StrictServer([]) as server:
         window = await Window.chat(server, cwd=workspace)

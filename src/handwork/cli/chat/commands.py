@@ -110,7 +110,7 @@ async def _tools(room: Room, _: str) -> None:
 
 
 async def _mcp(room: Room, _: str) -> None:
-    room.conversation.servers.show(room.screen)
+    await room.conversation.servers.show(room.screen)
 
 
 async def _plan(room: Room, _: str) -> None:

@@ -23,6 +23,8 @@ from handwork.tool.wording import counted
 
 _TYPED = re.compile(r"/([^\s/:]+):([^\s]+)(?:\s+(.*))?\Z", re.DOTALL)
 _WIDEST = 24
+_PATIENCE = 2.0
+"""Seconds that servers may take to say how many resources they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class ChatServers:
 
     def __init__(self, session: Session, agent: BaseAgent) -> None:
         self._session, self._agent = session, agent
+        self._counted: dict[str, tuple[Offer | None, int]] = {}
+        """How many resources the offer of a server stands for, as far as it was asked."""
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
@@ -107,8 +111,11 @@ class ChatServers:
 
     # ---- shown
 
-    def show(self, screen: Screen) -> None:
-        """Each server with its state."""
+    async def show(self, screen: Screen) -> None:
+        """Each server with its state; those that are connected are asked how many resources they have: some say so and have none."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                await asyncio.gather(*map(self._count, self.mounts), return_exceptions=True)
         if not self.mounts:
             uses = isinstance(self._agent, WithServers)
             why = "No MCP server is configured: handwork mcp add" if uses else "This agent uses no MCP servers."
@@ -120,9 +127,18 @@ class ChatServers:
             words, style = self._state(mount)
             screen.line(f"  {name}{' ' * (names - width(name))}  {one_line(words, 500)}", style)
 
+    async def _count(self, mount: Mount) -> None:
+        offer = mount.connection.offer
+        known = self._counted.get(mount.name)
+        if mount.connection.state == "ready" and offer and offer.resources and (not known or known[0] is not offer):
+            self._counted[mount.name] = offer, len(await mount.connection.resources())
+
     def _state(self, mount: Mount) -> tuple[str, str]:
         offer, connection = self._offer(mount), mount.connection
-        has = _has(offer) if offer else ""
+        counted_of, number = self._counted.get(mount.name, (None, 0))
+        has = (
+            _has(offer, number if counted_of is not None and counted_of is connection.offer else None) if offer else ""
+        )
         match connection.state:
             case "connecting":
                 return "connecting …", "dim"
@@ -135,8 +151,10 @@ class ChatServers:
         return f"not there: {connection.failure}", "yellow"
 
 
-def _has(offer: Offer) -> str:
+def _has(offer: Offer, resources: int | None) -> str:
+    """What a server offers. `resources`: how many, None where nobody has counted them."""
     parts = [counted(len(offer.tools), "tool")]
     parts += [counted(len(offer.prompts), "prompt")] if offer.prompts else []
-    parts += ["resources"] if offer.resources else []
+    if offer.resources and resources != 0:
+        parts.append("resources" if resources is None else counted(resources, "resource"))
     return ", ".join(parts)
