@@ -7,17 +7,18 @@ import base64
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from handwork.config.host_names import normal_host
-from handwork.config.user_proxy import is_loopback
+from handwork.config.user_proxy import is_loopback, proxy_for
 from handwork.errors import MCPUnavailable
 from handwork.mcp.address import Address, shown_url
 from handwork.mcp.failing import shown
 from handwork.mcp.http_words import unreachable
+from handwork.mcp.login_place import places_of
 from handwork.mcp.web import client_over, way_to
 from handwork.sandbox.network.addresses import unusual
 
@@ -132,8 +133,8 @@ async def _ask(
     where = f"{shown_url(url)}, where the MCP server {address.name} sends for logins,"
     try:
         async with asyncio.timeout(_WHOLE), client_over(way_to(url, environ), silence=_SILENCE) as client:
-            request = client.build_request(method, url, headers=headers, content=body or None)
-            response = await client.send(request, stream=True, follow_redirects=False)
+            places = [] if address.local or proxy_for(url, environ) else await places_of(url, address)
+            response = await _sent(client, places, method, url, headers, body)
             try:
                 text = await _bounded(response)
             finally:
@@ -144,6 +145,39 @@ async def _ask(
         raise unreachable(address, error, where) from None
     plain = {name.lower(): value for name, value in response.headers.items()}
     return Reply(response.status_code, _object(text), plain)
+
+
+async def _sent(
+    client: Any, places: Sequence[str], method: str, url: str, headers: Mapping[str, str], body: bytes
+) -> Any:
+    """The answer of the first of the places that is there; without places, of where the library finds the host."""
+    import httpx2
+
+    parts = urlsplit(url)
+    wait = httpx2.Timeout(_SILENCE, connect=_WHOLE / (len(places) + 1))
+    for number, place in enumerate(places, 1):
+        request = client.build_request(
+            method,
+            _at(url, place),
+            headers={"host": parts.netloc, **headers},
+            content=body or None,
+            timeout=wait,
+            extensions={"sni_hostname": parts.hostname},  # whose certificate it has to be
+        )
+        try:
+            return await client.send(request, stream=True, follow_redirects=False)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):  # nothing was sent
+            if number == len(places):
+                raise
+    request = client.build_request(method, url, headers=headers, content=body or None)
+    return await client.send(request, stream=True, follow_redirects=False)
+
+
+def _at(url: str, place: str) -> str:
+    """The URL with an address in the place of its host."""
+    parts = urlsplit(url)
+    netloc = f"[{place}]" if ":" in place else place
+    return parts._replace(netloc=netloc if parts.port is None else f"{netloc}:{parts.port}").geturl()
 
 
 async def _bounded(response: Any) -> bytes:
