@@ -379,3 +379,24 @@ def test_an_answer_that_cannot_be_kept_is_said(places: Places) -> None:
     (places.home / "trusted.json").mkdir()
     with pytest.raises(ConfigError, match="record of trusted folders"):
         trust(places)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("mcp.json", "{", "mend it, or have nothing read that lies in this folder: "),
+        ("mcp.json", '{"mcpServer": {}}', "did you mean mcpServers? Or have nothing read that lies in this folder: "),
+        ("handwork.toml", "[llm\n", "mend it, or have nothing read that lies in this folder: "),
+    ],
+)
+def test_a_broken_file_of_a_trusted_folder_names_both_ways_out(places: Places, name: str, text: str, hint: str) -> None:
+    places.in_workspace(name, text)
+    trust(places)
+    with pytest.raises(ConfigError) as caught:
+        loaded(places)
+    assert caught.value.hint == f"{hint}handwork trust --forget {places.workspace}"
+    with pytest.raises(ConfigError) as caught:
+        loaded(places, trusted=True)
+    assert "forget" not in caught.value.hint  # there is nothing to be forgotten
+    TrustRecord(places.home).forget(carried_by(places.workspace, TABLES).folder)
+    assert name in " ".join(loaded(places).settings.notices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -13,6 +13,7 @@ from handwork.config.carried import AGENTS, CONFIGS, SERVERS, SKILLS, Carried, c
 from handwork.config.settings import Home
 from handwork.config.tables import TABLES
 from handwork.config.trust import Decision, TrustRecord
+from handwork.errors import ConfigError
 
 _NAMED = 4
 """Files that a notice names."""
@@ -25,11 +26,25 @@ class FromWorkspace:
     used: the files that count; none where the workspace is not trusted.
     unread: the others, each with the reason.
     notices: what the user should be told.
+    remembered: the user's record says that it is trusted.
     """
 
     used: Carried
     unread: Mapping[Path, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    remembered: bool = False
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While files that count are read: one that is wrong stops every run, and the error names both ways out of that."""
+        try:
+            yield
+        except ConfigError as error:
+            if not self.remembered:
+                raise
+            first = error.hint or "mend it"
+            way = f"have nothing read that lies in this folder: handwork trust --forget {shlex.quote(str(self.used.folder))}"
+            raise ConfigError(error.what, hint=f"{first}{' Or' if first.endswith('?') else ', or'} {way}") from None
 
     def config(self) -> str | None:
         """The configuration that counts, by its path in the workspace."""
@@ -73,7 +88,7 @@ def from_workspace(
     quiet = trusted is False or (decision is not None and decision.answer == "never")
     told = () if quiet else tuple(_not_readable(whole))
     if trusted or (trusted is None and record.trusts(whole)):
-        return FromWorkspace(carried, refused, told)
+        return FromWorkspace(carried, refused, told, remembered=trusted is None)
     unread = {whole.folder / name: "this folder is not trusted" for name in _shown(carried)}
     notices = () if quiet else (*_not_trusted(carried, whole, decision), *told)
     return FromWorkspace(Carried(whole.folder, whole.inode), unread | refused, notices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -125,14 +126,16 @@ def _add_files(
         rules = tuple(merged.tables.get("policy", {}).get("rules", ()))
         unread[own[0]] = f"but for its {LASTING}: {taken} was taken"
     if taken is not None and (config or name):
-        merged.add(toml_layer(taken, data=theirs.used.files[name] if name else None))
+        with theirs.reading() if name else nullcontext():
+            merged.add(toml_layer(taken, data=theirs.used.files[name] if name else None))
         merged.own_rules_first(rules)
     beside = config.parent / _SERVERS if config else None
     if beside is not None and is_there(beside):
         told += _add_servers(merged, beside)
         return told, unread | theirs.passed_over(name, None)
     if found := theirs.servers(name):
-        told += _add_servers(merged, theirs.used.folder / found, theirs.used.files[found])
+        with theirs.reading():
+            told += _add_servers(merged, theirs.used.folder / found, theirs.used.files[found])
     return told, unread | theirs.passed_over(name, found)
 
 

@@ -97,7 +97,18 @@ async def test_a_package_that_is_unknown_is_said_and_nothing_is_left(
     ended = await add(workspace, places, "it", "--yes", "--", "uvx", "no-such-package")
     assert ended.code == 2
     assert "pip failed" in ended.err
+    assert "→ Is the name right? And one that comes as source only needs --scripts" in ended.err
     assert not (home / "mcp.json").exists()
+    assert inside(home, "*") == []
+
+
+@NPM
+async def test_an_npm_package_that_is_unknown_is_asked_about_by_its_name(
+    workspace: Path, home: Path, places: dict[str, str]
+) -> None:
+    ended = await add(workspace, places, "it", "--yes", "--", "npx", "no-such-package")
+    assert ended.code == 2
+    assert "→ Is the name right?" in ended.err
     assert inside(home, "*") == []
 
 

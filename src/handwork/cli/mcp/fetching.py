@@ -35,6 +35,7 @@ _THEIRS = (
 )
 """Variables that npm and pip are configured by, as their names begin."""
 _LINES = 12
+_UNKNOWN = ("No matching distribution", "E404", "404 Not Found")
 _SCRIPTS = """\
 import json, sys
 from importlib.metadata import distribution
@@ -115,7 +116,11 @@ def _installed(found: Found, programs: Mapping[str, tuple[str, ...]], paths: Seq
 
 
 async def _npm_version(package: Package) -> Found:
-    said = await _run([_npm_program(), "view", package.requirement, "version", "dist.tarball", "--json"], _LOOK_SECONDS)
+    command = [_npm_program(), "view", package.requirement, "version", "dist.tarball", "--json"]
+    try:
+        said = await _run(command, _LOOK_SECONDS)
+    except ConfigError as error:
+        raise ConfigError(error.what, hint=error.hint or _unknown(error.what)) from None
     data = _json(said)
     last: Any = data[-1] if isinstance(data, list) and data else data
     if not isinstance(last, dict) or not isinstance(last.get("version"), str):
@@ -178,10 +183,12 @@ async def _python_version(package: Package, home: Home, scripts: bool) -> Found:
     try:
         said = await _run(command, _LOOK_SECONDS)
     except ConfigError as error:
-        hint = (
+        source = (
             "" if scripts else "one that comes as source only needs --scripts: it runs code of its own to be installed"
         )
-        raise ConfigError(error.what, hint=error.hint or hint) from None
+        raise ConfigError(
+            error.what, hint=error.hint or " And ".join(filter(None, (_unknown(error.what), source)))
+        ) from None
     try:
         only = _json(said)["install"][0]
         version, url = str(only["metadata"]["version"]), str(only["download_info"]["url"])
@@ -232,6 +239,11 @@ async def _pip(home: Home) -> list[str]:
 
 
 # ---- programs
+
+
+def _unknown(said: str) -> str:
+    """What to ask first where npm or pip has found no such package."""
+    return "Is the name right?" if any(sign in said for sign in _UNKNOWN) else ""
 
 
 def _environment() -> dict[str, str]:
