@@ -77,6 +77,10 @@ async def test_a_server_whose_name_would_be_that_of_another_one_never_takes_its_
     ended = await add(workspace, {"a b": KEY, "a-b": PLAIN})
     assert ended.code == 0, ended.err
     assert json.loads((home / "mcp.json").read_text())["mcpServers"] == {"a-b": PLAIN}
+    (workspace / "theirs.json").write_text(json.dumps({"mcpServers": {"a b": {"command": "other"}, "a-b": PLAIN}}))
+    ended = await handwork("mcp", "add", "a b", "--from", "theirs.json", "--replace", "--no-test", cwd=workspace)
+    assert ended.code == 2
+    assert "'a b' is left out" in ended.err
     ended = await add(workspace, {"a b": {"command": "other"}})
     assert ended.code == 2
     assert json.loads((home / "mcp.json").read_text())["mcpServers"] == {"a-b": PLAIN}
