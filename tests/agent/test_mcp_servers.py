@@ -199,6 +199,15 @@ async def test_a_server_that_a_program_named_is_none_that_the_command_line_could
     assert "handwork mcp test" not in notice
 
 
+async def test_a_run_tells_nothing_of_entries_that_are_left_out_as_its_user_can_do_nothing_there(
+    settings: Settings, tmp_path: Path, seen: Seen
+) -> None:
+    agent = manus(["done"], settings=configured(stub=stub(tmp_path, "--as-task", "add=required")))
+    await agent.run("go", listener=seen)
+    assert tools_of(requests(agent)[0]) == ["mcp_stub_echo"]
+    assert notices(seen) == []
+
+
 async def test_a_mute_server_is_waited_for_no_longer_than_its_limit_and_costs_one_notice(
     settings: Settings, tmp_path: Path, seen: Seen
 ) -> None:

@@ -97,7 +97,7 @@ async def test_a_tool_that_wants_to_be_a_task_is_left_out_where_that_is_the_clie
     connection = place.connect("--as-task", "add=required", "--as-task", "echo=optional", *era)
     assert [tool.name for tool in (await connection.ready()).tools] == (["add", "echo"] if era else ["echo"])
     assert words(await connection.call("echo", {"text": "plain"})) == "plain"
-    assert len(place.notices) == (0 if era else 1)
+    assert (len(connection.left_out), place.notices) == (0 if era else 1, [])
 
 
 async def test_two_calls_are_under_way_at_once(place: Place) -> None:

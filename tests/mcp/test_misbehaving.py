@@ -369,7 +369,7 @@ async def test_a_list_that_never_ends_is_cut_and_told(place: Place, option: str)
     connection = place.connect(option)
     assert len((await connection.ready()).tools) <= 102
     assert await works(connection)
-    assert len([text for text in place.notices if "does not end" in text]) == 1
+    assert len([text for text in connection.left_out if "does not end" in text]) == 1
 
 
 async def test_a_huge_number_of_tools_is_cut(place: Place) -> None:

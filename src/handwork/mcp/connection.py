@@ -15,7 +15,6 @@ from handwork.mcp.content import Answer, Embedded, PromptMessage
 from handwork.mcp.failing import innermost, reason, shown
 from handwork.mcp.live import Live
 from handwork.mcp.offer import Offer, ResourceOffer
-from handwork.mcp.reading import read_resources
 from handwork.mcp.supervise import Sleep, State, Supervised
 from handwork.mcp.surroundings import Surroundings
 from handwork.schema import JSON
@@ -95,7 +94,7 @@ class Connection(Supervised):
     async def resources(self) -> tuple[ResourceOffer, ...]:
         """Its resources and their templates."""
         live = await self._reached()
-        return await self._asked(live, "its resources", read_resources(live.client, live.tell))
+        return await self._asked(live, "its resources", live.resources())
 
     async def read(self, uri: str) -> tuple[Embedded, ...]:
         """The content of a resource."""

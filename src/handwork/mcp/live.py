@@ -14,11 +14,11 @@ from handwork.errors import MCPUnavailable
 from handwork.mcp.elicit import elicit
 from handwork.mcp.failing import shown
 from handwork.mcp.mending import mended
-from handwork.mcp.offer import Offer
+from handwork.mcp.offer import Offer, ResourceOffer
 from handwork.mcp.pages_first import CANCELLED, after_pages, opened
 from handwork.mcp.patience import Impatient, Patience
 from handwork.mcp.probe import Probe
-from handwork.mcp.reading import read_offer
+from handwork.mcp.reading import read_offer, read_resources
 from handwork.mcp.surroundings import Surroundings
 from handwork.mcp.transport import Way
 
@@ -37,6 +37,9 @@ class Hears(Protocol):
 
     def changed(self) -> None:
         """Its lists of tools or prompts are others now."""
+
+    def lacks(self, of: str, text: str) -> None:
+        """What of its lists (`offer`, `resources`) cannot be used, as they are now; '' for nothing."""
 
     async def logged(self, level: str, text: str) -> None:
         """A line of its log."""
@@ -119,11 +122,17 @@ class Live:
 
     async def offer(self) -> Offer:
         """All that it offers now."""
-        return await read_offer(self.client, self.tell)
+        return await self._read(read_offer, "offer")
 
-    def tell(self, text: str) -> None:
-        """Tell the person something about this server."""
-        self._surroundings.notify("warning", f"The MCP server {self._name}: {text}")
+    async def resources(self) -> tuple[ResourceOffer, ...]:
+        """The resources that it has now, and their templates."""
+        return await self._read(read_resources, "resources")
+
+    async def _read(self, read: Callable[[Any, Callable[[str], None]], Awaitable[R]], what: str) -> R:
+        told: list[str] = []
+        found = await read(self.client, told.append)
+        self._hears.lacks(what, " ".join(told))
+        return found
 
     # ---- what it asks and tells
 

@@ -55,6 +55,7 @@ class Supervised:
         """It said that its lists changed since."""
         self.banners = 0
         """Lines on its standard output that were no messages."""
+        self._lacks: dict[str, str] = {}
         self.log: deque[str] = deque(maxlen=_KEPT)
         """What it logged, where that belonged to no call."""
         self._surroundings, self._sleep = surroundings, sleep
@@ -259,8 +260,16 @@ class Supervised:
     def asking(self) -> bool:
         return self._requests > 0
 
+    @property
+    def left_out(self) -> list[str]:
+        """What of its lists cannot be used, each as a sentence: for who looks at the server, as no user of it can do anything there."""
+        return [text for text in self._lacks.values() if text]
+
     def changed(self) -> None:
         self.stale = True
+
+    def lacks(self, of: str, text: str) -> None:
+        self._lacks[of] = text
 
     async def logged(self, level: str, text: str) -> None:
         self.log.append(f"{level}: {text}")

@@ -73,3 +73,9 @@ async def test_the_json_of_the_list_has_the_keys_that_the_page_names(workspace: 
     configure(workspace, home, web={"url": "https://a.invalid/mcp"}, off={"command": "x", "disabled": True})
     rows = json.loads((await handwork("mcp", "list", "--json", cwd=workspace)).out)
     assert [set(row) for row in rows] == [keys_in_the_page("handwork mcp list --json")] * 3
+
+
+async def test_tools_that_cannot_be_used_are_told_by_a_test(workspace: Path, home: Path) -> None:
+    configure(workspace, home, "--as-task", "add=required")
+    ended = await handwork("mcp", "test", "it", "--json", cwd=workspace)
+    assert "1 entry left out: add: it can only be called as a task" in ended.out

@@ -248,9 +248,11 @@ async def test_the_environment_of_its_program_is_what_the_settings_give(place: P
     assert not [name for name in found if name.startswith("HANDWORK_") or name.endswith("_API_KEY")]
 
 
-async def test_a_server_that_does_well_costs_no_notice_but_that_of_a_tool_that_is_left_out(
+async def test_a_server_that_does_well_costs_no_notice_and_a_tool_that_is_left_out_is_known_to_who_looks(
     everything: Connection, place: Place
 ) -> None:
     assert "simulate-research-query" not in {tool.name for tool in (await everything.ready()).tools}
-    (said,) = {text.partition(": ")[2] for _, text in place.notices}  # the same of each connection of these tests
-    assert said.startswith("1 entry left out: simulate-research-query: it can only be called as a task")
+    assert place.notices == []
+    assert everything.left_out[0].startswith(
+        "1 entry left out: simulate-research-query: it can only be called as a task"
+    )

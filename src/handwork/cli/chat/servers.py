@@ -126,6 +126,8 @@ class ChatServers:
             name = one_line(mount.name, _WIDEST)
             words, style = self._state(mount)
             screen.line(f"  {name}{' ' * (names - width(name))}  {one_line(words, 500)}", style)
+            for text in mount.connection.left_out:
+                screen.line(f"  {' ' * names}  {one_line(text, 500)}", "dim")
 
     async def _count(self, mount: Mount) -> None:
         offer = mount.connection.offer

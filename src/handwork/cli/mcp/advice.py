@@ -139,6 +139,7 @@ def _said(looked: Looked) -> Iterator[Problem]:
     for level, text in looked.notices:
         if level in ("warning", "error"):
             yield Problem(text)
+    yield from map(Problem, looked.left_out)
     if looked.banners and looked.offer:
         lines = counted(looked.banners, "line")
         yield Problem(

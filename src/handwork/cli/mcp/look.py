@@ -30,7 +30,7 @@ class Looked:
     """What came of it: `offer` if it connected, else `error`.
 
     tools: those that a model would be shown. notices: what a run would have told. log: what the server logged.
-    banners: lines on its output that were no messages.
+    left_out: what of its lists cannot be used. banners: lines on its output that were no messages.
     record: what was approved of it before; differs: what is different now, and `diff` the same in lines.
     """
 
@@ -42,6 +42,7 @@ class Looked:
     tools: list[MCPClientTool] = field(default_factory=list)
     notices: list[tuple[str, str]] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
     banners: int = 0
     resources: tuple[ResourceOffer, ...] = ()
     record: Record | None = None
@@ -133,7 +134,7 @@ async def _ask(connection: Connection, looked: Looked, settings: Settings) -> No
                 looked.resources = await connection.resources()
     finally:
         await connection.close()
-        looked.banners, looked.log = connection.banners, list(connection.log)
+        looked.banners, looked.log, looked.left_out = connection.banners, list(connection.log), connection.left_out
 
 
 def _tools(offer: Offer, connection: Connection, settings: Settings) -> list[MCPClientTool]:
