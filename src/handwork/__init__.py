@@ -35,7 +35,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 _SUBMODULES = ("errors", "events")
-_OF_UNIX = {"fcntl", "pwd", "resource", "termios"}
+_OF_UNIX = {"fcntl", "pwd", "resource", "sysconf", "termios"}
 
 __all__ = sorted((*_HOME_OF, *_SUBMODULES))
 
@@ -59,7 +59,7 @@ def _module(name: str) -> object:
     """One of our modules; ImportError with what to do where the system lacks what it builds on."""
     try:
         return import_module(f"handwork.{name}")
-    except ModuleNotFoundError as error:
+    except (ModuleNotFoundError, AttributeError) as error:
         if error.name not in _OF_UNIX:
             raise
         why = (

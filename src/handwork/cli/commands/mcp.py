@@ -152,16 +152,14 @@ def login(
     scope: Annotated[
         str, typer.Option("--scope", metavar="S", help="The rights to ask for (default: what the server names).")
     ] = "",
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open a browser, or only print the address.")
-    ] = True,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
     workspace: Workspace = None,
     config: Config = None,
 ) -> None:
     """Log in at a server, by your browser."""
     from handwork.cli.mcp.login import run_login
 
-    raise typer.Exit(run_login(server, workspace, config, scope=scope, browser=browser))
+    raise typer.Exit(run_login(server, workspace, config, scope=scope, browser=not no_browser))
 
 
 def logout(server: Where, workspace: Workspace = None, config: Config = None) -> None:
