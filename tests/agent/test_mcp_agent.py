@@ -199,6 +199,7 @@ async def test_a_server_that_loses_all_its_tools_ends_the_run_as_finished_with_a
     assert notes(agent)[-1] == "Tools no longer available: change"
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_gone_for_good_ends_the_run_as_finished_with_one_notice(
     settings: Settings, tmp_path: Path, seen: Seen
 ) -> None:

@@ -223,6 +223,7 @@ async def test_a_server_that_wants_to_be_left_alone_for_more_than_an_hour_is_giv
         assert connection.state == "gone"
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_silent_at_the_newer_protocols_question_is_connected_in_half_its_time(
     plain: Plain, tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ async def test_one_that_dies_at_the_first_question_of_the_newer_protocol_is_aske
     assert len(place.started) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [5, 30])
 async def test_one_that_is_silent_at_the_newer_protocols_question_is_connected_at_its_first_start(
     place: Place, limit: float

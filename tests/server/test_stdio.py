@@ -24,6 +24,8 @@ from tests.server.clients import MODES, Human, text_of
 from tests.server.watching import until
 from tests.support.strict_server import StrictServer, tool
 
+pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+
 SERVE = ("mcp", "serve")
 HELLO = {
     "jsonrpc": "2.0",

@@ -15,6 +15,8 @@ from tests.support.strict_server import StrictServer
 
 from handwork.sandbox.inside import landlock
 
+pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+
 OTHER = Path(__file__).parents[2] / "support" / "other_system.py"
 
 

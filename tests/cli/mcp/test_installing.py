@@ -13,6 +13,8 @@ import pytest
 from tests.cli.command import Ended, handwork
 from tests.cli.mcp.registry import registry
 
+pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+
 NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 
 

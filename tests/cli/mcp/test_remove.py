@@ -19,6 +19,8 @@ from handwork.config import MCPServerSettings
 from handwork.mcp.address import address_of
 from handwork.mcp.tokens import TokenStore
 
+pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
