@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.architecture import imports
-from tests.architecture.source import ROOT, Module, read_package
+from tests.architecture.source import Module, our_package, read_package
 
 Rule = Callable[[list[Module]], Iterator[str]]
 RULES: list[Rule] = [
@@ -60,7 +60,7 @@ def write_package(folder: Path, files: dict[str, str]) -> list[Module]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_our_package_keeps(rule: Rule) -> None:
-    assert list(rule(read_package(ROOT / "src"))) == []
+    assert list(rule(our_package())) == []
 
 
 @pytest.mark.parametrize(("rule", "files"), BAD, ids=lambda value: getattr(value, "__name__", None) or " ".join(value))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.architecture import style
-from tests.architecture.source import ROOT, Module, read_package
+from tests.architecture.source import ROOT, Module, our_package
 from tests.architecture.test_imports import write_package
 
 Rule = Callable[[list[Module]], Iterator[str]]
@@ -37,7 +37,7 @@ BAD: list[tuple[Rule, str]] = [
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_our_package_keeps(rule: Rule) -> None:
-    assert list(rule(read_package(ROOT / "src"))) == []
+    assert list(rule(our_package())) == []
 
 
 @pytest.mark.parametrize(("rule", "text"), BAD)
