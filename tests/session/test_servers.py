@@ -359,11 +359,16 @@ async def test_a_servers_question_goes_to_the_person_as_one_of_the_sessions(work
 
 
 async def test_a_server_that_gives_ever_more_to_tell_is_told_of_a_few_times(workspace: Path) -> None:
-    settings = configured(stub=stub(workspace, "--tools", "change"))
-    script = [call("mcp_stub_change", how="spoil", n=n) for n in range(9)]
-    _, seen = await worked(settings, [*script, "done"])
+    settings = of(workspace)
+    seen: list[Event] = []
+    async with Session.open(settings, workspace, listeners=[seen.append]) as session:
+        connection = session.servers.connection("stub", settings.mcp.servers["stub"])
+        for number in range(9):  # as one that is connected again and again, and says something else each time
+            connection._surroundings.notify("warning", f"The MCP server stub: {number} entries left out")
+            connection._surroundings.notify("warning", "The MCP server stub: always the same")
+        session.report()
     told = notices(seen)
-    assert ["left out" in text for text in told] == [True] * 5 + [False]
+    assert ["left out" in text for text in told] == [True, False, True, True, True, False]
     assert "more to say about the MCP server stub" in told[-1]
 
 
