@@ -13,6 +13,8 @@ from tests.support.fault_server import Answer, error_answer
 from tests.support.pictures import png, size_of
 from tests.support.strict_server import StrictServer
 
+pytestmark = pytest.mark.whole
+
 
 def urls(request: dict[str, Any]) -> list[str]:
     return [

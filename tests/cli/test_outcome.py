@@ -24,6 +24,8 @@ from handwork.errors import AuthenticationError, BudgetExceeded, RateLimitError
 from handwork.schema import Budget, Mode, RunResult, Status
 from handwork.session import Session
 
+pytestmark = pytest.mark.whole
+
 
 def hint_of(ended: Ended) -> list[str]:
     """The words of the printed command, behind the program's own name."""

@@ -15,7 +15,7 @@ from tests.cli.command import handwork
 from tests.cli.terminal import Terminal
 from tests.support.fault_server import Answer, Fault, FaultServer, Received, error_answer, json_answer, stream_of
 
-pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+pytestmark = pytest.mark.whole
 
 KEY = "sk-proj-" + "a1B2" * 10
 OTHER = "sk-proj-" + "c3D4" * 10

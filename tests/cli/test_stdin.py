@@ -18,6 +18,8 @@ from handwork.cli import stdin
 from handwork.cli.stdin import LIMIT, NothingCame, input_beside_a_task, task_with
 from handwork.errors import ConfigError
 
+pytestmark = pytest.mark.whole
+
 SAID = "nothing came for"
 
 

@@ -13,6 +13,8 @@ from tests.support.strict_server import StrictServer, tool
 
 from handwork.cli.columns import width
 
+pytestmark = pytest.mark.whole
+
 EVIL = "\x1b]0;title\x07\x1b[2Jplain\u202etxt"
 
 

@@ -14,6 +14,8 @@ from handwork.config import Settings
 from handwork.errors import ConfigError
 from handwork.session import Session
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.mark.parametrize("name", ["file", "file/below", "circle", "x" * 300, "~no-such-user-here/x", "/proc/nothing/x"])
 async def test_what_cannot_be_a_workspace_is_a_usage_error(workspace: Path, home: Path, name: str) -> None:

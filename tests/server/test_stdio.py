@@ -24,7 +24,7 @@ from tests.server.clients import MODES, Human, text_of
 from tests.server.watching import until
 from tests.support.strict_server import StrictServer, tool
 
-pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+pytestmark = pytest.mark.whole
 
 SERVE = ("mcp", "serve")
 HELLO = {

@@ -15,7 +15,7 @@ from tests.cli.command import handwork
 from tests.support.fault_server import Fault, delta, error_answer, stream
 from tests.support.strict_server import StrictServer, tool
 
-pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+pytestmark = pytest.mark.whole
 
 
 def gated(folder: Path, name: str = "go") -> str:

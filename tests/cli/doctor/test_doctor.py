@@ -15,7 +15,7 @@ from tests.support.strict_server import StrictServer
 
 from handwork.sandbox.inside import landlock
 
-pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+pytestmark = pytest.mark.whole
 
 OTHER = Path(__file__).parents[2] / "support" / "other_system.py"
 

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.command import Ended, handwork
 from tests.cli.mcp.registry import registry
 
-pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+pytestmark = pytest.mark.whole
 
 NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 

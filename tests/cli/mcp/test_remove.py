@@ -19,7 +19,7 @@ from handwork.config import MCPServerSettings
 from handwork.mcp.address import address_of
 from handwork.mcp.tokens import TokenStore
 
-pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+pytestmark = pytest.mark.whole
 
 
 @pytest.fixture(scope="module")

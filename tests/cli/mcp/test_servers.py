@@ -16,7 +16,7 @@ from tests.mcp import stub
 from handwork.cli.mcp.entry import settings_of
 from handwork.config.mcp_variables import with_values
 
-pytestmark = pytest.mark.slow  # it starts the whole command in each of its tests
+pytestmark = pytest.mark.whole
 
 PYTHON = sys.executable
 
