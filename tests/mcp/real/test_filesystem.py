@@ -83,10 +83,11 @@ async def test_the_server_refuses_what_lies_outside_of_its_folder(files: Connect
     assert "outside allowed directories" in text_of(answer)
 
 
-@pytest.mark.parametrize("path", ["/etc/shadow", "/root/.bashrc"])
-async def test_the_sandbox_refuses_what_the_server_would_read(everywhere: Connection, path: str) -> None:
-    answer = await everywhere.call("read_text_file", {"path": path})
-    assert answer.failed
+async def test_the_sandbox_refuses_what_the_server_would_read(everywhere: Connection, tmp_path: Path) -> None:
+    (secret := tmp_path / "secret").write_text("of the user")
+    for path in ("/etc/shadow", str(secret)):
+        answer = await everywhere.call("read_text_file", {"path": path})
+        assert answer.failed
 
 
 async def test_the_sandbox_refuses_what_the_server_would_write(everywhere: Connection, tmp_path: Path) -> None:
