@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from handwork.cli.commands.parameters import Config
+from handwork.cli.commands.parameters import AllowNet, Config, Net, SandboxName, WorkHere
 
 
 def serve(
@@ -29,18 +29,10 @@ def serve(
         Path | None,
         typer.Option("--token-file", metavar="F", help="With http: holds the bearer token; made if it is not there."),
     ] = None,
-    workspace: Annotated[
-        Path | None, typer.Option("--workspace", metavar="DIR", help="Where to work (default: here).")
-    ] = None,
-    sandbox: Annotated[
-        Literal["auto", "bwrap", "landlock", "host", "docker", "daytona"] | None,
-        typer.Option("--sandbox", help="Where tools run; host is this machine, unprotected."),
-    ] = None,
-    net: Annotated[bool, typer.Option("--net", help="Let the sandbox reach the network.")] = False,
-    allow_net: Annotated[
-        list[str] | None,
-        typer.Option("--allow-net", metavar="HOST", help="Let the sandbox reach this host; may be given again."),
-    ] = None,
+    workspace: WorkHere = None,
+    sandbox: SandboxName = None,
+    net: Net = False,
+    allow_net: AllowNet = None,
     approve: Annotated[
         Literal["ask", "auto", "read-only"] | None,
         typer.Option("--approve", help="Who approves calls: ask asks through the client, if that can ask."),

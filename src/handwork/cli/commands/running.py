@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from handwork.cli.commands.parameters import Config
+from handwork.cli.commands.parameters import AllowNet, Config, Net, SandboxName, WorkHere
 
 _OF_A_RUN = ("prompt", "quiet", "json")
 """Options that make no sense in a conversation."""
@@ -74,9 +74,7 @@ def _with_run_options(start: Callable[[Callable[[], Any], Path | None], int]) ->
         base_url: Annotated[
             str | None, typer.Option("--base-url", metavar="URL", help="Any OpenAI-compatible server.")
         ] = None,
-        workspace: Annotated[
-            Path | None, typer.Option("--workspace", metavar="DIR", help="Where to work (default: here).")
-        ] = None,
+        workspace: WorkHere = None,
         max_steps: Annotated[int | None, typer.Option("--max-steps", min=1, help="End after so many steps.")] = None,
         budget: Annotated[
             float | None, typer.Option("--budget", metavar="USD", min=0, help="What the session may cost.")
@@ -87,15 +85,9 @@ def _with_run_options(start: Callable[[Callable[[], Any], Path | None], int]) ->
         timeout: Annotated[
             float | None, typer.Option("--timeout", metavar="S", min=0.001, help="End after so many seconds.")
         ] = None,
-        sandbox: Annotated[
-            Literal["auto", "bwrap", "landlock", "host", "docker", "daytona"] | None,
-            typer.Option("--sandbox", help="Where tools run; host is this machine, unprotected."),
-        ] = None,
-        net: Annotated[bool, typer.Option("--net", help="Let the sandbox reach the network.")] = False,
-        allow_net: Annotated[
-            list[str] | None,
-            typer.Option("--allow-net", metavar="HOST", help="Let the sandbox reach this host; may be given again."),
-        ] = None,
+        sandbox: SandboxName = None,
+        net: Net = False,
+        allow_net: AllowNet = None,
         approve: Annotated[
             Literal["ask", "auto", "read-only"] | None,
             typer.Option("--approve", help="Who approves calls (default: auto in a sandbox, ask on the host)."),
